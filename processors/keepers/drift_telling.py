@@ -1,9 +1,10 @@
 """Telling the log what drifted on one cluster: once for a finding, and never too often.
 
 Whoever changes rights to and fro must not be able to fill the log, which is kept for ever. So only
-`BURST` facts on the same thing, and `MOST` on a cluster, are told in `WINDOW_S` seconds. What is
-still so is told later; repairs beyond that are counted, and the next one that is told names the
-number.
+`BURST` facts on the same thing, and `MOST` on a cluster, are told in `WINDOW_S` seconds. A domain
+may delete its own topics: those on the topics of a domain's products are counted apart, with the
+same bound. What is still so is told later; repairs beyond that are counted, and the next one that
+is told names the number.
 """
 
 import time
@@ -14,8 +15,9 @@ from dataclasses import dataclass, field
 import structlog
 
 from mesh_events.facts import DriftFound, DriftKind, Remedy
+from mesh_events.intents import domain_of
 from mesh_events.meta import Meta
-from processors.drift import Finding, shortened
+from processors.drift import TOPICS, Finding, shortened
 from processors.keepers.keeper import Reign
 from projections.drift import all_left, left_at
 from projections.image import Image
@@ -46,7 +48,8 @@ class DriftTelling:
     image: Image
     reign: Reign
     _told: dict[_Thing, deque[float]] = field(default_factory=dict)
-    _all: deque[float] = field(default_factory=deque)
+    # what counts together, see `_budget` -> the times of its facts
+    _all: dict[str, deque[float]] = field(default_factory=dict)
     _held: dict[_Thing, _Held] = field(default_factory=dict)
     _settled: set[_Thing] = field(default_factory=set)
 
@@ -105,14 +108,15 @@ class DriftTelling:
         for name in [name for name, times in self._told.items() if now - times[-1] > WINDOW_S]:
             del self._told[name]
         mine = self._told.get(thing, deque())
-        for times in (mine, self._all):
+        together = self._all.setdefault(_budget(thing), deque())
+        for times in (mine, together):
             while times and now - times[0] > WINDOW_S:
                 times.popleft()
-        if len(mine) >= BURST or len(self._all) >= MOST:
+        if len(mine) >= BURST or len(together) >= MOST:
             return False
         mine.append(now)
         self._told[thing] = mine
-        self._all.append(now)
+        together.append(now)
         return True
 
     def _report(self, finding: Finding, remedy: Remedy, untold: int = 0) -> None:
@@ -163,6 +167,12 @@ class DriftTelling:
         step = f"{self.cluster} {kind} {remedy} {self.image.offset}"
         correlation = subject.partition("/")[2] or subject
         return self.reign.meta(subject, step, generation, correlation=correlation)
+
+
+def _budget(thing: _Thing) -> str:
+    """The domain for the topic of a product, empty for rights: what is counted together."""
+    subject, kind = thing
+    return domain_of(subject.partition("/")[2]) if kind in TOPICS else ""
 
 
 def _lines(finding: Finding) -> list[str]:

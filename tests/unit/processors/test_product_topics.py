@@ -5,9 +5,12 @@ import json
 import pytest
 
 from mesh_events.facts import DriftFound, DriftKind, Fact, Remedy
+from processors import drift
+from processors.drift import Finding
 from processors.keepers import product_topics, strangers
-from processors.keepers.drift_telling import DriftTelling
+from processors.keepers.drift_telling import MOST, WINDOW_S, DriftTelling
 from processors.keepers.product_topics import ProductTopics
+from processors.rights import Acl
 from self_service.cli.failures import failures, missing_topics
 from tests import paper_story as story
 from tests.connectors.memory import PaperReign
@@ -87,6 +90,42 @@ def test_a_topic_that_is_there_again_ends_it_also_for_another_worker(world: Worl
     assert isinstance(fact, DriftFound)
     assert fact.remedy is Remedy.ENDED
     assert failures(world.log.image) == []
+
+
+def of_topics(domain: str, count: int) -> list[Finding]:
+    return [
+        Finding(
+            *(DriftKind.TOPIC_MISSING, "east", f"product/{domain}.p{at}", 1, ""),
+            *(frozenset(), (f"{domain}.p{at}",)),
+        )
+        for at in range(count)
+    ]
+
+
+def test_a_domain_that_deletes_its_topics_hides_no_right_and_no_topic_of_others(
+    world: World,
+) -> None:
+    """Thirty facts on a cluster were told in ten minutes, whoever caused them."""
+    deleted = [*of_topics("east", MOST + 10), *of_topics("north", 1)]
+    world.telling.left(deleted, drift.TOPICS)
+    told = [str(one.subject) for one in world.told() if isinstance(one, DriftFound)]
+    assert len(told) == MOST + 1
+    assert told[-1] == "product/north.p0"
+    acl = Acl("mallory", "read", "topic", TOPIC)
+    foreign = Finding(
+        *(DriftKind.FOREIGN_RIGHT, "east", "principal/mallory", -1, "mallory"),
+        *(frozenset({acl}), (TOPIC,)),
+    )
+    world.telling.begin(world.log.image, world.reign)
+    world.telling.left([foreign], drift.STRANGE)
+    [fact] = world.told()
+    assert isinstance(fact, DriftFound)
+    assert fact.subject == "principal/mallory"
+    # the others follow when there is room
+    world.time += WINDOW_S + 1
+    world.telling.begin(world.log.image, world.reign)
+    world.telling.left(deleted, drift.TOPICS)
+    assert len(world.told()) == 10
 
 
 def test_a_topic_of_another_cluster_is_not_looked_for(world: World) -> None:
