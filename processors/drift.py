@@ -188,7 +188,7 @@ def of_strangers(
     running, listed = Running(image, seen.cluster, starts), list(acls)
     kinds: dict[tuple[str, DriftKind], set[Acl]] = {}
     known = {Acl.of(binding) for binding in seen.known}
-    explained = [acl for acl in listed if not acl.denies and running.explain(acl)]
+    explained = {acl for acl in listed if not acl.denies and running.explain(acl)}
     protected = _protected(seen, chain(known, explained))
     held = _by_holder(known)
     for acl in listed:
@@ -196,7 +196,7 @@ def of_strangers(
             shuts_out = any(_denies(acl, right) for right in chain(known, explained))
             kind = DriftKind.FOREIGN_DENIAL if shuts_out else None
         else:
-            kind = _kind(acl, seen, running, held, protected)
+            kind = None if acl in explained else _kind(acl, seen, running, held, protected)
         if kind is not None:
             kinds.setdefault((acl.principal, kind), set()).add(acl)
     for (principal, kind), found in sorted(kinds.items()):
@@ -232,7 +232,7 @@ def _protected(seen: Scene, explained: Iterable[Acl]) -> Protected:
 def _kind(
     acl: Acl, seen: Scene, running: Running, held: Held, protected: Protected
 ) -> DriftKind | None:
-    """What is strange about a right; None if the log explains it or it is not about the mesh."""
+    """What is strange about a right that nothing that runs explains; None if nothing is."""
     # most of a cluster's rights are those that the log knows: they cost one look
     known = held.get((acl.principal, acl.resource), ())
     if acl in known:
@@ -242,8 +242,6 @@ def _kind(
     if not harms or not protected.is_about(acl):
         return None
     if any(_includes(right, acl) for right in known) or acl.binding() in seen.unwanted:
-        return None
-    if running.explain(acl):
         return None
     return DriftKind.UNGRANTED_RIGHT if owned else DriftKind.FOREIGN_RIGHT
 

@@ -1,8 +1,8 @@
 """Rights that controllers give to what runs: links, statements and connectors. Pure."""
 
 import re
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
 
 from processors.connect.principals import PRINCIPALS, offsets_of, principal_of
 from processors.rights import Acl
@@ -24,9 +24,16 @@ class Known(Protocol):
         """Whether a principal is one of a flow's starts."""
 
 
+class _Ends(NamedTuple):
+    """The topics of a connector: finding them in its config costs more than all the rest."""
+
+    reads: frozenset[str]
+    writes: frozenset[str]
+
+
 @dataclass(frozen=True, slots=True)
 class Running:
-    """What runs on a cluster, as the log says, and what is just being started.
+    """What runs on a cluster, as the log says, and what is just being started; for one look.
 
     starts: those of this process. Without, the principal of a flow that the log does not call
         active is believed by its name: somebody else may be starting it.
@@ -35,13 +42,14 @@ class Running:
     image: Image
     cluster: str
     starts: Known | None = None
+    _ends: dict[str, _Ends] = field(default_factory=dict, compare=False)
 
     def explain(self, acl: Acl) -> bool:
         """Whether an ACL is one that a controller gives to what runs: it looks after it, too."""
         if acl.binding() is None:
             return False
         if (connector := self._connector(acl.principal)) is not None:
-            return _is_connectors(acl, connector)
+            return _is_connectors(acl, connector, self._ends_of(connector))
         flow = self._flow(acl.principal)
         if acl.prefixed or flow is None or not self._writes_as(flow, acl.principal):
             return False
@@ -77,6 +85,12 @@ class Running:
             return self.starts.has(flow.id, principal)
         return flow.desired is Desired.RUNNING and not flow.is_active
 
+    def _ends_of(self, connector: Connector) -> _Ends:
+        if (known := self._ends.get(connector.id)) is None:
+            known = _Ends(frozenset(connector.reads), frozenset(connector.writes))
+            self._ends[connector.id] = known
+        return known
+
     def _connector(self, principal: str) -> Connector | None:
         found = self.image.connectors.get(principal.removeprefix(PRINCIPALS))
         if found is None or principal_of(found.id) != principal:
@@ -85,16 +99,17 @@ class Running:
         return found if runs else None
 
 
-def _is_connectors(acl: Acl, connector: Connector) -> bool:
+def _is_connectors(acl: Acl, connector: Connector, ends: _Ends) -> bool:
     match acl.resource:
         case "topic" if acl.prefixed:
             domains = acl.name == f"{connector.domain}." and acl.operation in _WRITES
             return domains and not connector.is_sink
         case "topic":
             # a sink's positions are those of its group
-            offsets = () if connector.is_sink else (offsets_of(connector.domain),)
-            written = acl.name in (*connector.writes, *offsets) and acl.operation in _WRITES
-            return written or (acl.name in connector.reads and acl.operation in _READS)
+            offsets = not connector.is_sink and acl.name == offsets_of(connector.domain)
+            if (offsets or acl.name in ends.writes) and acl.operation in _WRITES:
+                return True
+            return acl.name in ends.reads and acl.operation in _READS
         case "group":
             return connector.is_sink and acl.name == f"connect-{connector.id}" and not acl.prefixed
         case "transactional-id":

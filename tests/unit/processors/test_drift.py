@@ -17,6 +17,7 @@ from processors.drift import Finding, of_strangers, of_wish, of_wishes, wrong
 from processors.keepers.starts import Starts
 from processors.keepers.wishes import desired
 from processors.rights import Acl, Binding, Operation, Resource, Wish, reader
+from projections import connector_config
 from projections.image import Image
 from projections.links import Desired, State
 from tests import paper_story as story
@@ -290,6 +291,24 @@ def test_a_sinks_right_on_the_positions_of_sources_is_found() -> None:
     assert not list(of_strangers(scene, image, [own]))
     [found] = of_strangers(scene, image, [replace(own, name=offsets_of("east"))])
     assert found.kind is DriftKind.UNGRANTED_RIGHT
+
+
+def test_a_connectors_config_is_read_once_in_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was read for each of a sink's rights: 200 of them tell of 200 topics each."""
+    log = PaperLog()
+    story.domains(log)
+    log.say(ConnectorAdded, "east", **story.connector())
+    story.settle(log)
+    [source] = log.image.connectors.values()
+    topics = [f"east.t{number}" for number in range(20)]
+    sink = replace(source, config={"topics": ",".join(topics)})
+    image = log.image._replace(connectors=log.image.connectors.set(source.id, sink))
+    scene = drift.scene(image, "east", desired(image), founding.rights())
+    read, real = list[object](), connector_config.reads
+    monkeypatch.setattr(connector_config, "reads", lambda given: read.append(given) or real(given))
+    rights = [Acl(principal_of(source.id), "read", "topic", name) for name in topics]
+    assert not list(of_strangers(scene, image, rights))
+    assert len(read) == 1
 
 
 def test_a_login_that_is_only_called_like_a_links_writer_is_found_and_its_rights_are_taken() -> (
