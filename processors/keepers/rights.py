@@ -34,12 +34,19 @@ _AT_ONCE = 1000
 """Bindings in one request; Kafka's controller takes some thousands."""
 _TOGETHER_S = 10.0
 """So long they are taken, before a later revocation has its turn."""
+PUT_OFF_S = 30.0
+"""So long a look for drift is put off at most, while what is granted changes all the time."""
 
 
 def _parts(image: Image, reign: Reign) -> tuple[object, ...]:
     """What wishes are made of: where none of it changed, none of them did."""
     jobs = image.links, image.statements, image.connectors
     return image.identity, image.access, *jobs, reign.epoch
+
+
+def _granted(image: Image) -> tuple[object, ...]:
+    """What a revocation or a quarantine changes."""
+    return image.identity, image.access
 
 
 class _Readers:
@@ -131,10 +138,15 @@ class RightsKeeper:
         self._policy, self._strangers, self._look_s = policy, strangers, look_s
         self._gate, self._topics = gate or Lock(), topics
         self._looked: dict[str, tuple[tuple[object, ...], float]] = {}
+        # cluster -> when drift was looked for last, or was to be for the first time
+        self._compared: dict[str, float] = {}
+        # of the newest round, while earlier ones are under way in lanes
+        self._newest: tuple[object, ...] = ()
         self._tellings: dict[str, DriftTelling] = {}
 
     def reconcile(self, image: Image, reign: Reign) -> None:
         """Compare and repair once, each cluster in a lane of its own."""
+        self._newest = _granted(image)
         parts = _parts(image, reign)
         due = {name for name in image.identity.clusters if self._due(name, parts)}
         if not due:
@@ -187,13 +199,25 @@ class RightsKeeper:
                     self._end_readers(wish, admin, theirs.get(wish, set()), reign)
                     self._settle(wish, admin, actual, keep, reign)
                     left = number < len(work)
+                left = left or self._puts_off(cluster, image)
                 if not left:
                     self._tell_drift(wishes, admin, actual, keep, telling)
+                    self._compared[cluster] = time.monotonic()
         except MeshError as error:
             log.warning("rights_not_settled", cluster=cluster, error=str(error))
         else:
             if not left:
                 self._looked[cluster] = parts, time.monotonic()
+
+    def _puts_off(self, cluster: str, image: Image) -> bool:
+        """Whether drift is looked for at the next image: a revocation waits for no look.
+
+        Where there is always a newer one, it is looked for all the same, now and then.
+        """
+        now = time.monotonic()
+        since = self._compared.setdefault(cluster, now)
+        changed = not all(map(is_, self._newest, _granted(image)))
+        return changed and now - since < PUT_OFF_S
 
     def _tell_drift(
         self,

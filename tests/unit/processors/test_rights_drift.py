@@ -1,5 +1,7 @@
 """The rights keeper and what somebody else does to a cluster: told once, repaired or left."""
 
+import itertools
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +21,7 @@ from processors import founding
 from processors.drift import Policy
 from processors.keepers import drift_telling
 from processors.keepers import rights as rights_room
+from processors.keepers.lanes import Job, OneByOne
 from processors.keepers.rights import RightsKeeper
 from processors.keepers.strangers import Strangers
 from processors.rights import Acl, Binding, Operation, Resource, reader
@@ -410,6 +413,81 @@ def test_a_cluster_that_does_not_answer_ends_no_finding(world: World) -> None:
     world.east.down = False
     world.look(3)
     assert world.told() == []
+
+
+class OneLane(OneByOne):
+    """As in a thread of its own: a round that comes while a job is under way starts none."""
+
+    busy = False
+
+    def run(self, jobs: Mapping[str, Job], image: Image, reign: Any) -> None:
+        if not self.busy:
+            self.busy = True
+            super().run(jobs, image, reign)
+            self.busy = False
+
+
+def watched(world: World, patch: pytest.MonkeyPatch, meanwhile: Callable[[], None]) -> list[str]:
+    """Let something happen while the rights at east are listed; what is asked of east, in order."""
+    strangers = Strangers(founding.rights(), world.policy)
+    world.keeper = RightsKeeper(world._admin, OneLane(), world.policy, strangers)
+    rights, acls, withdraw = world.east.rights, world.east.acls, world.east.withdraw
+    asked: list[str] = []
+
+    def list_rights(**given: Any) -> Any:
+        found = rights(**given)
+        if not given:
+            meanwhile()
+            world.keeper.reconcile(world.log.image, world.reign)  # type: ignore[arg-type]
+        return found
+
+    def list_acls(**given: Any) -> Any:
+        asked.append("look")
+        return acls(**given)
+
+    def take(given: Any) -> None:
+        asked.append("withdraw")
+        withdraw(given)
+
+    patch.setattr(world.east, "rights", list_rights)
+    patch.setattr(world.east, "acls", list_acls)
+    patch.setattr(world.east, "withdraw", take)
+    return asked
+
+
+def test_a_revocation_waits_for_no_look_for_drift(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    about = {"product": TOPIC, "request": world.request, "reason": "over"}
+
+    def revoke() -> None:
+        if world.log.image.access.requests[world.request].state is State.ACTIVE:
+            world.log.say(AccessRevoked, "east", **about)
+            world.log.govern()
+
+    asked = watched(world, monkeypatch, revoke)
+    world.look()
+    assert asked == []
+    world.look()
+    assert not set(RIGHT) & world.east.bindings
+    assert asked == ["withdraw", "look"]
+
+
+def test_drift_is_looked_for_where_rights_change_all_the_time(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = itertools.count()
+
+    def register() -> None:
+        world.log.say(ApplicationRegistered, "north", application=f"north.more{next(count)}")
+        world.log.govern()
+
+    asked = watched(world, monkeypatch, register)
+    world.east.make(STRANGE[0])
+    seconds = 5.0
+    world.look(int(2 * rights_room.PUT_OFF_S / seconds) + 2, seconds=seconds)
+    assert asked.count("look") == 2
+    assert (DriftKind.FOREIGN_RIGHT, Remedy.LEFT, (str(STRANGE[0]),)) in world.told()
 
 
 @pytest.mark.parametrize("given", [True, False])
