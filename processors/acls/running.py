@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from processors.connect.principals import PRINCIPALS, offsets_of, principal_of
+from processors.connect.principals import PRINCIPALS, offsets_of
+from processors.principals import connector_of, flow_of
 from processors.rights import Acl
 from projections.connectors import Connector
 from projections.image import Image
@@ -14,7 +15,6 @@ from projections.statements import Statement
 _READS = frozenset({"read", "describe", "describe-configs"})
 _WRITES = _READS | {"write", "create"}
 """What a job may do with what it reads, and with what it fills; no controller gives it more."""
-_WRITER = re.compile(r"mesh\.(?P<kind>link|sql)\.(?P<flow>.+)\.[0-9a-f]{8}")
 
 
 class Known(Protocol):
@@ -50,7 +50,7 @@ class Running:
             return False
         if (connector := self._connector(acl.principal)) is not None:
             return _is_connectors(acl, connector, self._ends_of(connector))
-        flow = self._flow(acl.principal)
+        flow = flow_of(self.image, acl.principal)
         if acl.prefixed or flow is None or not self._writes_as(flow, acl.principal):
             return False
         match acl.resource:
@@ -67,15 +67,7 @@ class Running:
 
     def owns(self, principal: str) -> bool:
         """Whether a principal is called like one that the mesh makes for what runs, or ran."""
-        return self._flow(principal) is not None or principal.startswith(PRINCIPALS)
-
-    def _flow(self, principal: str) -> Link | Statement | None:
-        """The link or statement that a principal is called after."""
-        if (name := _WRITER.fullmatch(principal)) is None:
-            return None
-        if name["kind"] == "link":
-            return self.image.links.get(name["flow"])
-        return self.image.statements.get(name["flow"])
+        return flow_of(self.image, principal) is not None or principal.startswith(PRINCIPALS)
 
     def _writes_as(self, flow: Link | Statement, principal: str) -> bool:
         """Whether the last start on the log had the principal, or one that is under way has it."""
@@ -92,11 +84,10 @@ class Running:
         return known
 
     def _connector(self, principal: str) -> Connector | None:
-        found = self.image.connectors.get(principal.removeprefix(PRINCIPALS))
-        if found is None or principal_of(found.id) != principal:
+        found = connector_of(self.image, principal)
+        if found is None or found.cluster != self.cluster:
             return None
-        runs = found.cluster == self.cluster and found.desired is Desired.RUNNING
-        return found if runs else None
+        return found if found.desired is Desired.RUNNING else None
 
 
 def _is_connectors(acl: Acl, connector: Connector, ends: _Ends) -> bool:

@@ -7,7 +7,6 @@ read, WRITE is taken from all of them and seen gone, and the end offsets have st
 moment.
 """
 
-import re
 import secrets
 import time
 from collections.abc import Callable, Iterable
@@ -15,15 +14,13 @@ from typing import NamedTuple
 
 from mesh_events.errors import InfrastructureError
 from processors.clusters import ClusterAdmin
+from processors.principals import LINKS, PREFIXES, STATEMENTS, flow_name
 from processors.rights import Binding, Operation, Resource
 from spark_streams.log import Bounds, PartitionLog
 
-LINKS, STATEMENTS = "mesh.link.", "mesh.sql."
-PREFIXES = (LINKS, STATEMENTS)
 GONE_TIMEOUT_S = 10.0
 SETTLE_TIMEOUT_S = 30.0
 _POLL_S = 0.05
-_INCARNATION = re.compile(r"(?P<flow>.+)\.[0-9a-f]{8}")
 
 Check = Callable[[], None]
 """Raises unless this worker still may act; called before each effect."""
@@ -37,15 +34,7 @@ def fresh_writer(flow: str) -> str:
 def is_writer(principal: str, flow: str) -> bool:
     """Whether a principal is one of this flow's incarnations."""
     kind = LINKS if "@" in flow else STATEMENTS
-    return flow_of(principal, kind) == flow
-
-
-def flow_of(principal: str, kind: str) -> str | None:
-    """The link or statement, as `kind` says, that a principal is an incarnation of."""
-    if not principal.startswith(kind):
-        return None
-    found = _INCARNATION.fullmatch(principal, len(kind))
-    return found["flow"] if found else None
+    return flow_name(principal, kind) == flow
 
 
 def _stem(flow: str) -> str:

@@ -23,11 +23,10 @@ from processors.keepers.keeper import Reign, guarded
 from processors.keepers.lanes import Job, Lanes, OneByOne, for_a_while, in_turn
 from processors.keepers.product_topics import ProductTopics
 from processors.keepers.strangers import LOOK_S, Strangers
-from processors.keepers.wishes import current, job_of, may_not_read, returned
+from processors.keepers.wishes import current, may_not_read, returned
+from processors.principals import Held, Holder, held
 from processors.rights import Binding, Operation, Resource, Wish
-from projections.connectors import Connector
 from projections.image import Image
-from projections.statements import Statement
 
 log = structlog.get_logger(__name__)
 _AT_ONCE = 1000
@@ -52,12 +51,11 @@ def _granted(image: Image) -> tuple[object, ...]:
 class _Readers:
     """What statements and connectors hold on a cluster, for one look."""
 
-    def __init__(self, image: Image, cluster: str, actual: Iterable[Binding]) -> None:
+    def __init__(self, image: Image, cluster: str, here: Held) -> None:
         self._image, self._cluster = image, cluster
-        self._held: dict[tuple[str, str], list[tuple[Binding, Statement | Connector]]] = {}
-        for right in actual:
-            if right.resource is Resource.TOPIC and (job := job_of(image, right.principal)):
-                self._held.setdefault((job.domain, right.name), []).append((right, job))
+        self._held: dict[tuple[str, str], list[tuple[Binding, Holder]]] = {}
+        for right, job in here.jobs:
+            self._held.setdefault((job.domain, right.name), []).append((right, job))
 
     def ended(self, wish: Wish) -> set[Binding]:
         """What those of an ended grant's consumer hold on its topic and may not; once."""
@@ -70,21 +68,15 @@ class _Readers:
         }
 
 
-def _of_quarantined(image: Image, actual: Iterable[Binding]) -> set[Binding]:
+def _of_quarantined(image: Image, here: Held) -> set[Binding]:
     """What statements and connectors of domains in quarantine may do with topics.
 
     Their keepers find by the others what there is to end: logins, transactions, marks.
     """
-    names = image.identity.quarantines
-    if not names:
-        return set()
     return {
         right
-        for right in actual
-        if right.resource is Resource.TOPIC
-        and right.operation is not Operation.DESCRIBE
-        and (job := job_of(image, right.principal)) is not None
-        and job.domain in names
+        for right, job in here.jobs
+        if right.operation is not Operation.DESCRIBE and job.domain in image.identity.quarantines
     }
 
 
@@ -183,10 +175,12 @@ class RightsKeeper:
             with guarded(f"cluster {cluster}"):
                 admin = self._clusters(image, cluster)
                 actual = set(admin.rights())
-                wishes = [*wishes, *returned(image, cluster, actual)]
-                readers = _Readers(image, cluster, actual)
+                here = held(image, actual)
+                wishes = [*wishes, *returned(image, cluster, here)]
+                readers = _Readers(image, cluster, here)
                 theirs = {wish: readers.ended(wish) for wish in wishes if wish.through}
-                left = not self._withdraw(wishes, image, admin, actual, keep, reign)
+                ended = _of_quarantined(image, here)
+                left = not self._withdraw(wishes, ended, admin, actual, keep, reign)
                 # what is as it should be takes no turn
                 work = [
                     wish
@@ -284,7 +278,7 @@ class RightsKeeper:
     def _withdraw(
         self,
         wishes: list[Wish],
-        image: Image,
+        ended: set[Binding],
         admin: ClusterAdmin,
         actual: set[Binding],
         keep: set[tuple[str, Binding]],
@@ -292,9 +286,9 @@ class RightsKeeper:
     ) -> bool:
         """Take what was revoked together: a quarantine is of thousands of rights.
 
-        Each is looked at, and told, in its turn afterwards. False where some are left.
+        Each is looked at, and told, in its turn afterwards. False where some are left. Those in
+        `ended` go with them.
         """
-        ended = _of_quarantined(image, actual)
         over = time.monotonic() + _TOGETHER_S
         is_done = True
         took = False

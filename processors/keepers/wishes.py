@@ -4,16 +4,13 @@ from collections.abc import Iterable, Iterator
 
 from mesh_events import topics
 from mesh_events.intents import intents_login
-from processors.connect.principals import PRINCIPALS, principal_of
-from processors.keepers import fence
+from processors.principals import Held, Holder
 from processors.rights import Binding, Operation, Resource, Wish, reader
 from projections.access import ENTITLED, Access, State
-from projections.connectors import Connector
 from projections.identity import Application, Domain
 from projections.image import Image
 from projections.links import Copy, Desired
 from projections.sources import not_granted
-from projections.statements import Statement
 
 
 def desired(image: Image) -> Iterator[Wish]:
@@ -29,7 +26,7 @@ def current(image: Image) -> Iterator[Wish]:
     yield from _of_accesses(image, _in_question(image)[0])
 
 
-def returned(image: Image, cluster: str, actual: Iterable[Binding]) -> list[Wish]:
+def returned(image: Image, cluster: str, held: Held) -> list[Wish]:
     """Of those the ones on a cluster of which something is there all the same.
 
     That is a right of the application, or of a statement or connector of its domain. A domain may
@@ -38,32 +35,19 @@ def returned(image: Image, cluster: str, actual: Iterable[Binding]) -> list[Wish
     Args:
         image: of now.
         cluster: its name.
-        actual: the rights that are there.
+        held: whose the rights are that are there.
     """
-    held = set[tuple[str, str]]()
-    for right in actual:
-        if right.resource is Resource.TOPIC:
-            job = job_of(image, right.principal)
-            held.add((right.principal if job is None else job.domain, right.name))
+    there = {*held.others, *((job.domain, right.name) for right, job in held.jobs)}
     over = (one for one in _in_question(image)[1] if one.cluster == cluster)
     found = [
         one
         for one in over
-        if (one.application, one.topic) in held or (one.consumer, one.topic) in held
+        if (one.application, one.topic) in there or (one.consumer, one.topic) in there
     ]
     return list(_of_accesses(image, found))
 
 
-def job_of(image: Image, principal: str) -> Statement | Connector | None:
-    """The statement or connector that reads and writes as a principal."""
-    if principal.startswith(PRINCIPALS):
-        connector = image.connectors.get(principal.removeprefix(PRINCIPALS))
-        known = connector is not None and principal_of(connector.id) == principal
-        return connector if known else None
-    return image.statements.get(fence.flow_of(principal, fence.STATEMENTS) or "")
-
-
-def may_not_read(image: Image, job: Statement | Connector, cluster: str, topic: str) -> bool:
+def may_not_read(image: Image, job: Holder, cluster: str, topic: str) -> bool:
     """Whether a statement or connector may not read a topic: not now, or not any more.
 
     Also one whose text has changed since: its last start may still read by the one before.

@@ -8,8 +8,8 @@ import re
 from dataclasses import replace
 
 from mesh_events.kafka import TOPIC_IDS, Connection, known_topics
-from processors.keepers.fence import LINKS
 from processors.mirror import TRANSFORMATION
+from processors.principals import LINKS
 from processors.rights import Binding, Operation, Resource
 from spark_streams.engine import CopySpec
 

@@ -25,7 +25,8 @@ from mesh_events.rows import ConnectorState
 from processors.connect.connects import Connects
 from processors.connect.rest import Part
 from processors.keepers import connector_look as look
-from processors.keepers.wishes import desired, job_of, may_not_read
+from processors.keepers.wishes import desired, may_not_read
+from processors.principals import job_of
 from processors.rights import Binding, Operation, Resource
 from tests import paper_story as story
 from tests.connectors.memory import NAME, PRINCIPAL, MemoryConnect, MemoryConnector

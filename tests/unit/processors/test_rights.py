@@ -1,10 +1,17 @@
 """Which rights the image calls for, before any cluster is asked."""
 
+from collections.abc import Iterable
+
+import pytest
+
 from mesh_events import facts, intents
 from mesh_events.connectors import ConnectorAdded
+from mesh_events.statements import StatementAdded
+from processors import principals
 from processors.keepers.rights import Wish, _in_order
 from processors.keepers.wishes import current, desired, returned
-from processors.rights import reader
+from processors.principals import held
+from processors.rights import Binding, Operation, Resource, reader
 from tests import paper_story as story
 from tests.paper_log import PaperLog
 
@@ -48,6 +55,10 @@ def test_a_revoked_right_is_unwanted_for_ever() -> None:
     assert (wish.wanted, wish.reported) == (False, True)
 
 
+def returned_to(log: PaperLog, cluster: str, actual: Iterable[Binding]) -> list[Wish]:
+    return returned(log.image, cluster, held(log.image, actual))
+
+
 def test_of_grants_that_are_over_those_with_rights_are_looked_at_alone() -> None:
     log = PaperLog()
     story.published(log)
@@ -63,13 +74,13 @@ def test_of_grants_that_are_over_those_with_rights_are_looked_at_alone() -> None
     assert request in {one.subject for one in current(log.image)}
     story.rights(log, facts.AclRemoved, request)
     assert request not in {one.subject for one in current(log.image)}
-    assert returned(log.image, "west", reader("west.other", "east.users")) == []
-    assert returned(log.image, "east", reader("west.app", "east.users")) == []
-    [wish] = returned(log.image, "west", reader("west.app", "east.users"))
+    assert returned_to(log, "west", reader("west.other", "east.users")) == []
+    assert returned_to(log, "east", reader("west.app", "east.users")) == []
+    [wish] = returned_to(log, "west", reader("west.app", "east.users"))
     assert wish == wish_of(log, request)
     by_sink = reader("mesh.connect.west.files", "east.users")
-    assert [one.subject for one in returned(log.image, "west", by_sink)] == [request]
-    assert returned(log.image, "west", reader("mesh.connect.west.none", "east.users")) == []
+    assert [one.subject for one in returned_to(log, "west", by_sink)] == [request]
+    assert returned_to(log, "west", reader("mesh.connect.west.none", "east.users")) == []
 
 
 def test_readers_lose_a_copy_that_somebody_removes_under_the_grant() -> None:
@@ -136,3 +147,29 @@ def test_the_rights_of_a_domain_come_in_turn_with_those_of_one_with_very_many() 
     assert subjects[0] == request, "what is revoked comes first"
     assert subjects.index("application/west.late") < subjects.index("application/east.a5")
     assert "application/east.a19" in subjects
+
+
+def test_whose_the_rights_of_a_cluster_are_is_asked_once_for_each_principal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log = PaperLog()
+    story.published(log)
+    config = {"connector.class": "some.Sink", "topics": "west.own"}
+    log.say(ConnectorAdded, "west", connector="west.files", config=config)
+    log.say(StatementAdded, "east", **story.statement())
+    log.govern()
+    asked, real = list[str](), principals.job_of
+    monkeypatch.setattr(
+        principals, "job_of", lambda image, name: asked.append(name) or real(image, name)
+    )
+    [statement] = log.image.statements
+    names = ["west.app", "mesh.connect.west.files", f"mesh.sql.{statement}.0123abcd"]
+    names += ["mesh.connect.west.none", f"mesh.sql.{statement}"]
+    group = Binding("mesh.connect.west.files", Operation.READ, Resource.GROUP, "connect-west.files")
+    actual = [right for name in names for right in sorted(reader(name, "east.users"))]
+    found = held(log.image, [*actual, group])
+    assert sorted(asked) == sorted(names)
+    ours = {right.principal: job.id for right, job in found.jobs}
+    assert ours == {names[1]: "west.files", names[2]: statement}
+    assert len(found.jobs) == 4
+    assert found.others == {(name, "east.users") for name in (names[0], *names[3:])}
