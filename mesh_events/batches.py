@@ -8,7 +8,7 @@ offset is that of its batch and its number in it, so that none is read twice, or
 Format: https://kafka.apache.org/documentation/#recordbatch, magic 2.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from struct import Struct
 
@@ -24,6 +24,8 @@ _MAGIC, _OLD_HEADER = 16, 18
 """Where a batch of any format has its format's number, and the length of the oldest header."""
 _MOST_HEADERS = 100_000
 """librdkafka reads none of a record that has more."""
+_LONGEST_END = 1024
+"""Bytes of a header that is looked for from the end of a record."""
 
 Header = tuple[str, bytes | None]
 
@@ -176,6 +178,28 @@ def _last_that_says(
     return None if found is None else (found[0], found[1].record()[-1])
 
 
+def headers_of(
+    batch: Batch, records: bytes | memoryview, names: Sequence[bytes] = ()
+) -> Iterator[tuple[int, list[Header]]]:
+    """(offset, headers) of each record; of offsets as `last_record` has them.
+
+    names: of a record that ends with headers of these names, only they are told, from the first
+        name that is there on: the rest is not looked at.
+
+    Raises:
+        ValueError: they are no records.
+    """
+    data, ends = bytes(records), [(bytes([2 * len(name)]) + name, name.decode()) for name in names]
+    bytes_of = _Bytes(memoryview(data), 0)
+    try:
+        for place in range(batch.count):
+            found = bytes_of.ends(data, ends) if batch.is_full else []
+            said, headers = (place, found) if found else bytes_of.place()
+            yield batch.base + (place if batch.is_full else said), headers
+    except IndexError as error:
+        raise ValueError("its records are cut off") from error
+
+
 def is_abort(control: Batch) -> bool:
     """Whether a batch of markers says that a transaction was aborted."""
     _, key, *_ = _Bytes(control.packed, 0).record()
@@ -254,6 +278,53 @@ class _Bytes:
         headers = self._headers(end)
         self._at = end
         return time, key, value, headers
+
+    def ends(self, data: bytes, names: list[tuple[bytes, str]]) -> list[Header]:
+        """The last headers, where the very last has the last of the names; goes on behind them.
+
+        data: the same bytes, in which it is quicker to search.
+        names: each behind its length, and as a text.
+        """
+        first = self._at
+        begin, size = first + 1, data[first]
+        if size >= 0x80:
+            size, begin = (size & 0x7F) | data[begin] << 7, begin + 1
+            if data[begin - 1] >= 0x80:
+                return []
+        end = at = begin + (size >> 1)
+        if size & 1 or end > len(data):
+            return []
+        found: list[Header] = []
+        for name, text in reversed(names):
+            place = data.rfind(name, max(begin, at - _LONGEST_END), at)
+            if place < 0:
+                break
+            value = place + len(name) + 1
+            length = data[value - 1]
+            if length >= 0x80:
+                length, value = (length & 0x7F) | data[value] << 7, value + 1
+            if value + (length >> 1) != at or length & 1:
+                break
+            found.insert(0, (text, data[value:at]))
+            at = place
+        if found:
+            self._at = end
+        return found
+
+    def place(self) -> tuple[int, list[Header]]:
+        """(what a record says of its place in the batch, headers); goes on behind it."""
+        end = self._length() + self._at
+        if end > len(self._data):
+            raise ValueError("a record is longer than its batch")
+        self._at += 1  # attributes
+        self._number()  # time
+        place = self._number()
+        for _ in ("key", "value"):
+            length = self._length()
+            self._at += max(0, length)
+        headers = self._headers(end)
+        self._at = end
+        return place, headers
 
     def _headers(self, end: int) -> list[Header]:
         """As librdkafka reads them: all or none, a name up to its first zero byte."""

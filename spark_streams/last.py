@@ -1,39 +1,45 @@
-"""Which record of a partition is the last one, by its batches as they stand there. Pure.
+"""Records of a partition by its batches as they stand there: which is the last, or each. Pure.
 
-Only the batch that holds it is unpacked, up to a bound.
+A batch is unpacked up to a bound; on the way to the last record only the one that holds it is.
 """
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
-from mesh_events.batches import Batch, batches, is_abort, last_record
+from mesh_events.batches import Batch, batches, headers_of, is_abort, last_record
 from mesh_events.raw_fetch import Answer
 from spark_streams.unpacking import UnreadError, unpacked
 
+Headers = tuple[tuple[str, bytes | None], ...]
 MOST_RECORDS = 1_000_000
 """Records of a batch that is read: walking through them takes a second."""
 
 
 @dataclass(frozen=True, slots=True)
 class Last:
-    """The last record of a partition; `headers` in their order, names may repeat.
+    """The last record of what was read, or each; `headers` in their order, names may repeat.
 
     unread: why its headers are not known, as the end of a sentence; then there are none.
     """
 
     offset: int
-    headers: tuple[tuple[str, bytes | None], ...]
+    headers: Headers
     unread: str = ""
 
 
-class Search:
+class Way(ABC):
     """The way through one partition's batches from `start` to `end`, by their headers."""
 
     def __init__(self, start: int, end: int, *, committed: bool) -> None:
         self._start, self._end, self._committed = start, end, committed
         self._aborting: set[int] = set()
-        self._candidate: Batch | None = None
         self.position, self.is_done = start, False
+
+    @abstractmethod
+    def _meet(self, batch: Batch) -> None:
+        """Come to a batch with records that count."""
 
     def take(self, answer: Answer) -> None:
         """Go on through what a response has."""
@@ -50,13 +56,22 @@ class Search:
                     self._aborting.discard(batch.producer_id)
             elif batch.count and not self._is_aborted(batch):
                 # one that was compacted away may be left without a record
-                self._candidate = batch
+                self._meet(batch)
             self.position = max(self.position, batch.last + 1)
         behind = answer.stable if self._committed else answer.end
         self.is_done = self.position >= min(self._end, behind)
 
     def _is_aborted(self, batch: Batch) -> bool:
         return batch.is_transactional and batch.producer_id in self._aborting
+
+
+class Search(Way):
+    """The way to the last record."""
+
+    _candidate: Batch | None = None
+
+    def _meet(self, batch: Batch) -> None:
+        self._candidate = batch
 
     def last(self, *, headers: bool = True) -> Last | None:
         """The last record that was passed; of one that cannot be read, its place.
@@ -78,3 +93,36 @@ class Search:
         except ValueError as error:
             return Last(end - 1, (), f"cannot be read ({error})")
         return None if found is None else Last(found[0], tuple(found[1]))
+
+
+class Each(Way):
+    """The way past each record, which is handed to `take`; of a batch that is unread the first.
+
+    names: of headers that are wanted; see `headers_of`.
+    """
+
+    def __init__(
+        self, start: int, end: int, take: Callable[[Last], None], names: Sequence[bytes] = ()
+    ) -> None:
+        super().__init__(start, end, committed=False)
+        self._take, self._names = take, names
+
+    def _meet(self, batch: Batch) -> None:
+        if batch.is_old:
+            self._hand(batch.base, ())
+            return
+        if batch.count > MOST_RECORDS:
+            self._hand(batch.base, (), f"is one of more than {MOST_RECORDS} in a batch")
+            return
+        try:
+            records = unpacked(batch.compression, batch.packed)
+            for offset, headers in headers_of(batch, records, self._names):
+                self._hand(offset, tuple(headers))
+        except UnreadError as error:
+            self._hand(batch.base, (), str(error))
+        except ValueError as error:
+            self._hand(batch.base, (), f"cannot be read ({error})")
+
+    def _hand(self, offset: int, headers: Headers, unread: str = "") -> None:
+        if self._start <= offset < self._end:
+            self._take(Last(offset, headers, unread))

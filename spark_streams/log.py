@@ -6,18 +6,20 @@ read out of batches as they stand there: who writes a topic decides to how much 
 
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, Protocol, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from mesh_events.errors import InfrastructureError, StateFaultError
 from mesh_events.kafka import Connection, translating
 from mesh_events.raw_fetch import RawTopics
-from spark_streams.last import Last, Search
+from spark_streams.last import Each, Last, Search, Way
 
+Passed = TypeVar("Passed", bound=Way)
 Bounds = Mapping[int, tuple[int, int]]
 """Partition -> (first offset, end offset)."""
 TIMEOUT_S = 15.0
@@ -44,6 +46,18 @@ class PartitionLog(Protocol):
         """The last record in each range; partitions without a record there are left out.
 
         headers: without, they may be left out, and only the offset is wanted.
+        """
+
+    def each(
+        self,
+        topic: str,
+        within: Bounds,
+        take: Callable[[int, Last], None],
+        names: Sequence[bytes] = (),
+    ) -> None:
+        """Hand each record of each range to `take`, with its partition; a partition's in order.
+
+        names: of a record that ends with headers of these names, only they are wanted.
         """
 
     def close(self) -> None:
@@ -157,7 +171,26 @@ class KafkaLog:
     def _search(self, topic: str, ranges: Bounds, headers: bool) -> dict[int, Last]:
         """The last record of each [start, end), read from the start."""
         left = {p: Search(*within, committed=self._committed) for p, within in ranges.items()}
-        found: dict[int, Last] = {}
+        found = {p: one.last(headers=headers) for p, one in self._passed(topic, left)}
+        return {partition: last for partition, last in found.items() if last is not None}
+
+    def each(
+        self,
+        topic: str,
+        within: Bounds,
+        take: Callable[[int, Last], None],
+        names: Sequence[bytes] = (),
+    ) -> None:
+        """Hand each record of each range to `take`, with its partition; a partition's in order."""
+        left = [(p, low, high) for p, (low, high) in within.items() if low < high]
+        for at in range(0, len(left), _TOGETHER):
+            some = left[at : at + _TOGETHER]
+            ways = {p: Each(low, high, partial(take, p), names) for p, low, high in some}
+            for _ in self._passed(topic, ways):
+                pass
+
+    def _passed(self, topic: str, left: dict[int, Passed]) -> Iterator[tuple[int, Passed]]:
+        """Each partition once its way is done; it is not kept until all are: each holds a batch."""
         with self._clients(topic) as clients:
             if clients.raw is None:
                 clients.raw = RawTopics(self._connection, self._timeout_s)
@@ -166,19 +199,15 @@ class KafkaLog:
                 offsets = {partition: one.position for partition, one in left.items()}
                 if self._took(clients.raw, topic, offsets, left, deadline):
                     deadline = time.monotonic() + self._timeout_s
-                # not kept until all are done: each holds a batch
                 for partition in [p for p, one in left.items() if one.is_done]:
-                    last = left.pop(partition).last(headers=headers)
-                    if last is not None:
-                        found[partition] = last
-        return found
+                    yield partition, left.pop(partition)
 
     def _took(
         self,
         raw: RawTopics,
         topic: str,
         offsets: Mapping[int, int],
-        left: Mapping[int, Search],
+        left: Mapping[int, Way],
         deadline: float,
     ) -> bool:
         """Take in one response; whether there was anything in it for somebody."""

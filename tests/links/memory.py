@@ -6,7 +6,7 @@ that an engine took over but did not write yet may still land after it was told 
 
 import itertools
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -225,6 +225,20 @@ class MemoryCluster:
             if offsets:
                 found[p] = Last(max(offsets), records[max(offsets)][1])
         return found
+
+    def each(
+        self,
+        topic: str,
+        within: Bounds,
+        take: Callable[[int, Last], None],
+        names: Sequence[bytes] = (),
+    ) -> None:
+        del names
+        self._answer()
+        for p, (low, high) in within.items():
+            records = self.topics[topic].partitions[p].records
+            for at in sorted(at for at in list(records) if low <= at < high):
+                take(p, Last(at, records[at][1]))
 
     def close(self) -> None:
         return

@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Mapping
+from operator import itemgetter
 from struct import pack_into
 from typing import ClassVar
 
@@ -11,7 +12,7 @@ import pytest
 from mesh_events.errors import StateFaultError
 from mesh_events.kafka import Connection
 from mesh_events.raw_fetch import Answer
-from spark_streams.last import Last, Search
+from spark_streams.last import Each, Last, Search
 from spark_streams.log import KafkaLog
 from spark_streams.unpacking import MOST_UNPACKED, UnreadError, unpacked
 from tests.odd_batches import batch, header, number, record
@@ -149,6 +150,75 @@ def test_a_batch_that_lost_its_marker_to_the_cleaner_is_passed() -> None:
     assert last(data, (0, 2)) == Last(0, FOUND)
 
 
+def each(data: bytes, within: tuple[int, int], *names: bytes) -> list[Last]:
+    found: list[Last] = []
+    way = Each(*within, found.append, names)
+    way.take(Answer(data, within[1], -1))
+    assert way.is_done
+    return found
+
+
+@pytest.mark.parametrize("kind", [0, *KINDS])
+def test_each_record_within_offsets_is_handed_over(kind: int) -> None:
+    every = record(key=b"k", headers=HEADERS), record(value=b"v", delta=1), record(delta=2)
+    data = packed(kind, *every, base=4) if kind else batch(*every, base=4)
+    assert each(data, (0, 7)) == [Last(4, FOUND), Last(5, ()), Last(6, ())]
+    assert each(data, (5, 6)) == [Last(5, ())]
+
+
+WANTED = (b"second", b"last")
+
+
+@pytest.mark.parametrize("value", [b"", b"v" * 63, b"v" * 64, b"v" * 5000, b"v" * 9000, None])
+@pytest.mark.parametrize("size", [0, 63, 64, 900, 1100])
+def test_of_headers_only_the_last_ones_that_are_wanted_are_told(
+    value: bytes | None, size: int
+) -> None:
+    end, before = header(b"last", b"9" * size), header(b"second", b"8")
+    every: list[tuple[bytes, ...]] = [
+        (HEADERS[0], before, end), (before, HEADERS[0], end), (end, before), (end,), (),
+        (header(b"other", end), before), (header(b"last", None),), (header(b"xlast", b"7"),),
+    ]  # fmt: skip
+    data = batch(*[record(value=value, headers=one, delta=at) for at, one in enumerate(every)])
+    whole, found = each(data, (0, len(every))), each(data, (0, len(every)), *WANTED)
+    for one, short in zip(whole, found, strict=True):
+        assert one.offset == short.offset
+        names = [name for name, _ in one.headers]
+        if names[-1:] == ["last"]:
+            assert short.headers == one.headers[-len(short.headers) :]
+            assert len(short.headers) >= (2 if names[-2:] == ["second", "last"] else 1)
+        else:
+            assert short.headers == one.headers
+
+
+def test_each_record_of_a_compacted_batch_says_where_it_stands() -> None:
+    data = compacted(record(headers=HEADERS), record(delta=3), base=2, last=9)
+    assert each(data, (0, 10)) == [Last(2, FOUND), Last(5, ())]
+
+
+def test_each_message_of_an_old_format_has_no_headers() -> None:
+    data = bytearray(batch(record(), base=3))
+    data[16] = 1
+    assert each(bytes(data), (0, 4)) == [Last(3, ())]
+
+
+def test_of_a_batch_that_is_not_read_the_first_place_is_handed_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (found,) = each(packed(4, record(value=bytes(MOST_UNPACKED)), base=4), (0, 5))
+    assert (found.offset, found.unread) == (4, "unpacks to more than 32 MiB")
+    (found,) = each(batch(number(99) + b"short", base=3), (0, 4))
+    assert (found.offset, "cannot be read" in found.unread) == (3, True)
+    (found,) = each(batch(record()[:-1], base=3), (0, 4))
+    assert (found.offset, "cannot be read" in found.unread) == (3, True)
+    cut = batch(record(headers=[header(b"last", b"77")])[:-1], base=3)
+    (found,) = each(cut, (0, 4), *WANTED)
+    assert (found.offset, "cannot be read" in found.unread) == (3, True)
+    monkeypatch.setattr("spark_streams.last.MOST_RECORDS", 1)
+    (found,) = each(batch(record(), record(delta=1), base=3), (0, 5))
+    assert (found.offset, "more than 1 in a batch" in found.unread) == (3, True)
+
+
 class Topic:
     """Partitions with one record each."""
 
@@ -173,7 +243,10 @@ def test_a_few_partitions_are_read_at_a_time(monkeypatch: pytest.MonkeyPatch) ->
     log = KafkaLog(Connection("127.0.0.1:1", "nobody", "secret"))
     try:
         found = log.last("topic", dict.fromkeys(range(20), (0, 1)))
+        asked, met = Topic.asked.copy(), list[tuple[int, Last]]()
+        log.each("topic", dict.fromkeys(range(20), (0, 1)), lambda p, one: met.append((p, one)))
     finally:
         log.close()
     assert found == {number: Last(0, ()) for number in range(20)}
-    assert Topic.asked == [*range(8, 0, -1), *range(8, 0, -1), *range(4, 0, -1)]
+    assert asked == [*range(8, 0, -1), *range(8, 0, -1), *range(4, 0, -1)]
+    assert sorted(met, key=itemgetter(0)) == [*found.items()]
