@@ -54,7 +54,8 @@ def read_tail(
     for partition, (low, end) in bounds.items():
         is_ours = end > begin.get(partition, 0)
         own = last.get(partition) if is_ours else None
-        tails[partition] = Tail(low, end, _next(topic, partition, own, origin))
+        behind = None if own is None else place_of(topic, partition, own, origin) + 1
+        tails[partition] = Tail(low, end, behind)
     return tails
 
 
@@ -63,9 +64,12 @@ def positions(tails: Tails) -> dict[int, int]:
     return {p: tail.next for p, tail in tails.items() if tail.next is not None}
 
 
-def _next(topic: str, partition: int, last: Last | None, origin: Origin) -> int | None:
-    if last is None:
-        return None
+def place_of(topic: str, partition: int, last: Last, origin: Origin) -> int:
+    """The source offset of a record.
+
+    Raises:
+        CopyError: as `read_tail` does.
+    """
     place = f"the record at {topic}/{partition} offset {last.offset}"
     if last.unread:
         raise CopyError(
@@ -88,7 +92,7 @@ def _next(topic: str, partition: int, last: Last | None, origin: Origin) -> int 
             f"{place} was copied from {found.origin.prefix}{found.partition}, "
             f"not from {origin.prefix}{partition}"
         )
-    return found.offset + 1
+    return found.offset
 
 
 def _foreign(what: str) -> CopyError:

@@ -1,6 +1,6 @@
 """What one start of a statement has found out: where it goes on, and what is done with a record."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,11 +14,13 @@ from spark_streams import provenance
 from spark_streams.errors import CopyError
 from spark_streams.log import Bounds
 from spark_streams.sql import work
+from spark_streams.sql.again import again
 from spark_streams.sql.frame import Result
 from spark_streams.sql.parse import parse
 from spark_streams.sql.plan import Plan
 from spark_streams.sql.resolve import Input
-from spark_streams.tail import positions, read_tail
+from spark_streams.standing import Filled, standing
+from spark_streams.tail import Tails, positions, read_tail
 
 _LARGEST = "max.message.bytes"
 
@@ -85,17 +87,26 @@ class StatementPlan:
     ) -> Mapping[int, int]:
         """From the floor on, passing over what is in the destination or with the dead letters.
 
-        The two topics are written each by itself: one may be ahead of the other.
+        The two topics are written each by itself: one may be ahead of the other. What a record
+        becomes may be another one than before, so that each is asked for by its own place.
         """
         del fresh, destination
         statement, log = self.statement, ends.destination_log
-        behind = [
-            positions(read_tail(log, topic, source.partitions, origin, statement.begin_of(topic)))
+        tails = [
+            read_tail(log, topic, source.partitions, origin, statement.begin_of(topic))
             for topic in statement.writes
         ]
         # a topic that was emptied meanwhile no longer tells what stood in it
-        stood = (statement.written, statement.dead)
-        behind = [_furthest(told, found) for told, found in zip(stood, behind, strict=True)]
+        told = [_numbered(one) for one in (statement.written, statement.dead)]
+        bounds = ends.source_log.bounds(source.name, range(source.partitions))
+        floor = self._floor(bounds)
+        _require_there(floor, bounds, ends.anew)
+        stood = [standing(log, filled, floor, origin) for filled in _filled(statement, tails, told)]
+        behind = [
+            _furthest(known, positions(tail), {p: one.next for p, one in found.items()})
+            for known, tail, found in zip(told, tails, stood, strict=True)
+        ]
+        _require_not_truncated(behind, bounds, ends.anew)
         self._result = Result(
             topic=statement.destination,
             dead=statement.dead_letters,
@@ -103,18 +114,18 @@ class StatementPlan:
             schema=self.schema,
             out_from=behind[0],
             dead_from=behind[1],
+            again=again(*stood),
         )
+        return floor
+
+    def _floor(self, bounds: Bounds) -> dict[int, int]:
+        """Partition -> stream offset before which everything was dealt with."""
         # what is known of the stream before its first start is where it is to begin
-        known = {int(p): offset for p, offset in statement.positions.items()}
+        known = _numbered(self.statement.positions)
         # where something is known, a partition that is missing was added since, and begins at 0
         # a table is read from its first record, which may have been deleted a moment ago
         is_whole = bool(known) or self.plan.stream.of_rows
-        floor = dict.fromkeys(range(source.partitions), 0) | known if is_whole else {}
-        bounds = ends.source_log.bounds(source.name, range(source.partitions))
-        return {
-            partition: _start(partition, floor, behind, bounds, ends.anew)
-            for partition in sorted(bounds)
-        }
+        return {p: known.get(p, 0 if is_whole else bounds[p][0]) for p in sorted(bounds)}
 
     def work(self, writer: str, login: Connection) -> work.Statement:
         """What is done with each record."""
@@ -164,9 +175,21 @@ class StatementPlan:
         return Origin(topic, read.column)
 
 
-def _furthest(told: Mapping[str, int], found: Mapping[int, int]) -> dict[int, int]:
-    known = {int(partition): offset for partition, offset in told.items()}
-    return {p: max(known.get(p, 0), found.get(p, 0)) for p in known.keys() | found.keys()}
+def _filled(
+    statement: Statement, tails: Sequence[Tails], told: Sequence[Mapping[int, int]]
+) -> list[Filled]:
+    """The destination, then the dead letters, whose last two headers are the mesh's."""
+    begins = [statement.begin_of(topic) for topic in statement.writes]
+    out, dead = zip(statement.writes, tails, told, begins, strict=True)
+    return [Filled(*out), Filled(*dead, says=True)]
+
+
+def _numbered(told: Mapping[str, int]) -> dict[int, int]:
+    return {int(partition): offset for partition, offset in told.items()}
+
+
+def _furthest(*known: Mapping[int, int]) -> dict[int, int]:
+    return {p: max(one.get(p, 0) for one in known) for p in {p for one in known for p in one}}
 
 
 def require_no_more_partitions(ends: Ends[Statement], source: Topic) -> None:
@@ -184,26 +207,24 @@ def require_no_more_partitions(ends: Ends[Statement], source: Topic) -> None:
             )
 
 
-def _start(
-    partition: int,
-    floor: Mapping[int, int],
-    behind: list[dict[int, int]],
-    bounds: Bounds,
-    anew: str,
-) -> int:
-    low, end = bounds[partition]
-    position = floor.get(partition, low)
-    if position < low:
-        raise CopyError(
-            "source_gap",
-            f"partition {partition}: the statement goes on at offset {position}, but the stream "
-            f"begins at {low}; keep records there for longer, then {anew}",
-        )
-    furthest = max(position, *(found.get(partition, 0) for found in behind))
-    if furthest > end:
-        raise CopyError(
-            "source_truncated",
-            f"partition {partition}: records up to offset {furthest} were dealt with, but the "
-            f"stream ends at {end}: restore it, or {anew}, from the latest record on",
-        )
-    return position
+def _require_there(floor: Mapping[int, int], bounds: Bounds, anew: str) -> None:
+    for partition, position in floor.items():
+        low, _ = bounds[partition]
+        if position < low:
+            raise CopyError(
+                "source_gap",
+                f"partition {partition}: the statement goes on at offset {position}, but the "
+                f"stream begins at {low}; keep records there for longer, then {anew}",
+            )
+
+
+def _require_not_truncated(behind: list[dict[int, int]], bounds: Bounds, anew: str) -> None:
+    """The floor is no later than what was found from there on."""
+    for partition, (_, end) in bounds.items():
+        furthest = max(found.get(partition, 0) for found in behind)
+        if furthest > end:
+            raise CopyError(
+                "source_truncated",
+                f"partition {partition}: records up to offset {furthest} were dealt with, but the "
+                f"stream ends at {end}: restore it, or {anew}, from the latest record on",
+            )

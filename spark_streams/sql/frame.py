@@ -14,6 +14,7 @@ from spark_streams.copy import header, headers_before, source_header
 from spark_streams.jvm import CANONICAL_KEY, VALID_TEXTS
 from spark_streams.provenance import Origin
 from spark_streams.sql import decimals, validated
+from spark_streams.sql.again import Again, is_again, is_known, mark, not_before, stands
 from spark_streams.sql.attempts import attempted, moment, no_moment, no_zoned
 from spark_streams.sql.casts import spark_type
 from spark_streams.sql.compiled import Sources, compiled
@@ -31,6 +32,7 @@ UNREADABLE = "the value cannot be read with the schema of its topic"
 FOREIGN_KEY = "its key has a schema that is not one of its topic's keys"
 OTHER_KEY = "its key has other bytes than Avro's writers give it"
 NO_CHANGE = "its op and its after contradict each other: no insert, update or delete is so"
+PASSED = "it was read again after a restart, when its place in the result had passed"
 UNREADABLE_ROW = "the table's row cannot be read with the schema of its topic"
 _READ = "__read"
 _ALL = 2_147_483_647
@@ -98,6 +100,7 @@ class Result:
     out_from, dead_from: partition -> first offset of the source whose record is not in the
         destination, or among the dead letters, yet. Each topic is written by itself, so that one
         may be ahead of the other; a partition that is left out has nothing there.
+    again: which records stand in one of the two, among those that are read again.
     """
 
     topic: str
@@ -106,6 +109,7 @@ class Result:
     schema: str
     dead_from: Mapping[int, int] = field(hash=False)
     out_from: Mapping[int, int] = field(default_factory=dict, hash=False)
+    again: Again = field(default_factory=Again, hash=False)
 
 
 def selected(
@@ -177,18 +181,27 @@ def written(rows: Any, result: Result, origin: Origin) -> Any:
     from pyspark.sql.connect.avro.functions import to_avro
     from pyspark.sql.types import BinaryType
 
-    dead, source = f.col("fault").isNotNull(), source_header(origin)
-    reason = header(REASON, f.col("fault").cast(BinaryType()))
+    again, fault = result.again, f.col("fault")
+    dead, source = fault.isNotNull(), source_header(origin)
+    is_next = f.when(dead, not_before(result.dead_from)).otherwise(not_before(result.out_from))
+    if again.until:
+        is_next = f.when(is_known(again), ~stands(again)).otherwise(is_next)
+    rows = rows.where(is_next)
+    why = f.array(header(REASON, fault.cast(BinaryType())))
+    if again.until:
+        # the result stays in order, also where a record had no row the first time
+        late = f.when(~not_before(result.out_from), f.lit(PASSED))
+        rows = rows.withColumn("fault", f.coalesce(fault, late))
+        why = f.when(is_again(again), f.concat(why, f.array(mark(again)))).otherwise(why)
     encoded = f.concat(_prefix(result.schema_id), to_avro(f.col("out"), result.schema))
     # a row of a table that is no more: a record without a value
     encoded = f.when(f.col("out").isNotNull(), encoded)
-    rows = rows.where(f.when(dead, _behind(result.dead_from)).otherwise(_behind(result.out_from)))
     return rows.select(
         f.when(dead, f.lit(result.dead)).otherwise(f.lit(result.topic)).alias("topic"),
         f.col("key"),
         f.when(dead, f.col("value")).otherwise(encoded).alias("value"),
         f.col("partition"),
-        f.when(dead, f.concat(headers_before(), f.array(reason, source)))
+        f.when(dead, f.concat(headers_before(), why, f.array(source)))
         .otherwise(f.concat(kept(), f.array(source)))
         .alias("headers"),
     )
@@ -208,14 +221,14 @@ def _with_stream(records: Any, stream: Topic, name: str) -> Any:
     read = read.withColumn("__value", _decoded("value", stream))
     unread = f.coalesce(~f.col("__value").getField(_marker(stream.shape.reader)), f.lit(True))
     if stream.asked_at:
-        newer = _is_of_other(f.col("value"), stream.writers) & _behind(stream.asked_at)
+        newer = _is_of_other(f.col("value"), stream.writers) & not_before(stream.asked_at)
         unread = f.when(newer, _stops(f.col("value"))).otherwise(unread)
     fault = f.when(there & unread, f.lit(UNREADABLE))
     if stream.of_rows:
         fault = f.coalesce(_fault_of_key(stream), fault)
     elif stream.asked_at and stream.key_writers:
         key = f.col("key")
-        newer = _is_of_other(key, stream.key_writers) & _behind(stream.asked_at)
+        newer = _is_of_other(key, stream.key_writers) & not_before(stream.asked_at)
         fault = f.when(newer, _stops(key).cast(StringType())).otherwise(fault)
     read = read.withColumn("fault", fault)
     read = decimals.declared(read, "__value", _marked(stream.shape.reader))
@@ -260,7 +273,7 @@ def _fault_of_key(stream: Topic) -> Any:
         return fault
     foreign = f.lit(True)
     if stream.asked_at:
-        foreign = f.when(_behind(stream.asked_at), _stops(key)).otherwise(foreign)
+        foreign = f.when(not_before(stream.asked_at), _stops(key)).otherwise(foreign)
     is_foreign = f.when(_is_of_other(key, stream.key_writers), foreign)
     is_canonical = f.call_function(CANONICAL_KEY, f.lit(stream.key), key)
     return fault.when(is_foreign, f.lit(FOREIGN_KEY)).when(~is_canonical, f.lit(OTHER_KEY))
@@ -468,14 +481,3 @@ def _stops(wire: Any) -> Any:
     number = f.conv(f.hex(f.substring(wire, 2, 4)), 16, 10)
     text = f.concat(f.lit("a record has the schema "), number, f.lit(", which is new to it"))
     return f.raise_error(text).cast(BooleanType())
-
-
-def _behind(starts: Mapping[int, int]) -> Any:
-    """Whether a record's offset is not before that of its partition."""
-    from pyspark.sql.connect import functions as f
-
-    if not starts:
-        return f.lit(True)
-    # one array, however many partitions: conditions within each other are soon too deep for Spark
-    known = f.array(*[f.lit(starts.get(one, 0)) for one in range(max(starts) + 1)])
-    return f.col("offset") >= f.coalesce(f.get(known, f.col("partition")), f.lit(0))

@@ -1,12 +1,13 @@
 """One statement over a cluster and an engine in memory, with two topics that are written apart.
 
 What becomes of a record is told by its key: `good`, `dead` (it cannot be read) or `less` (it is
-passed over). The query writes each of its topics by itself, so that one may be ahead of the other;
-how far it has come is known only where a batch ended.
+passed over); or it is another thing by now, as the engine's `verdicts` say. The query writes each
+of its topics by itself, so that one may be ahead of the other; how far it has come is known only
+where a batch ended.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,8 +29,10 @@ from projections.links import Desired
 from projections.statements import END_OF, Statement
 from spark_streams.engine import Answer, CopySpec, Failed, Running, States
 from spark_streams.errors import EngineError
-from spark_streams.provenance import HEADER, Provenance
+from spark_streams.provenance import HEADER, Origin, Provenance
 from spark_streams.sql import work
+from spark_streams.sql.frame import Result
+from spark_streams.standing import AGAIN
 from tests.links.desk import meta
 from tests.links.memory import QUICK, Headers, MemoryCluster, MemoryLogs
 from tests.links.real import LineageList
@@ -61,6 +64,7 @@ class Engine:
         self._cluster = cluster
         self.queries: list[Query] = []
         self.down, self.slots = False, 512
+        self.verdicts: dict[bytes, str] = {}
         self.refusal: Exception | None = None
 
     def _answer(self) -> None:
@@ -131,13 +135,30 @@ class Engine:
                     continue
                 for at in sorted(at for at in partition.records if at >= query.position[number]):
                     key, headers = partition.records[at]
-                    place = Provenance(spec.origin, number, at).encode()
-                    topic = {b"good": OUT, b"dead": DEAD}.get(key[:4])
-                    starts = plan.result.out_from if topic == OUT else plan.result.dead_from
-                    if topic is not None and at >= starts.get(number, 0):
-                        record = (number, key, (*headers, (HEADER, place)))
-                        query.buffers[topic].append(record)
+                    topic = self._topic_of(plan.result, number, at, self.kind_of(key))
+                    if topic is not None:
+                        found = (*headers, *_added(plan.result, spec.origin, topic, number, at))
+                        query.buffers[topic].append((number, key, found))
                     query.position[number] = at + 1
+
+    def kind_of(self, key: bytes) -> str:
+        """What becomes of a record now."""
+        return self.verdicts.get(key, key[:4].decode())
+
+    def _topic_of(self, result: Result, number: int, at: int, kind: str) -> str | None:
+        """Where a record is written to, as `spark_streams.sql.frame.written` has it."""
+        topic = {"good": OUT, "dead": DEAD}.get(kind)
+        again = result.again
+        until, known = (one.get(number, 0) for one in (again.until, again.known))
+        if topic is None:
+            return None
+        is_behind = at < (result.out_from if topic == OUT else result.dead_from).get(number, 0)
+        if not known <= at < until:
+            return None if is_behind else topic
+        place = at - again.floor[number]
+        if again.stands[number][place // 8] >> place % 8 & 1:
+            return None
+        return DEAD if is_behind else topic
 
     def land(self, topic: str, most: int | None = None) -> None:
         """What is buffered for a topic is written, as far as the rights go; by old queries, too."""
@@ -161,6 +182,15 @@ class Engine:
     def move(self) -> None:
         self.take()
         self.commit()
+
+
+def _added(
+    result: Result, origin: Origin, topic: str, number: int, at: int
+) -> Iterator[tuple[str, bytes]]:
+    """What a record's headers have more where it was written."""
+    if topic == DEAD and at < (until := result.again.until.get(number, 0)):
+        yield AGAIN, str(until).encode()
+    yield HEADER, Provenance(origin, number, at).encode()
 
 
 class Registry:
@@ -346,7 +376,32 @@ class MemoryStatement:
                     if key.startswith(kind.encode())
                 ]
                 there = self.east.topics[topic].partitions[number].records
-                got = [there[at] for at in sorted(there)]
+                got = [(key, _unmarked(headers)) for _, (key, headers) in sorted(there.items())]
                 if got != (wanted if complete else wanted[: len(got)]):
                     found.append(f"{topic}/{number}: {got} is not {wanted}")
         return found
+
+    def twice(self, *lost: bytes) -> list[str]:
+        """Records that stand twice, or out of order in the result; and which of these nowhere."""
+        found, every = [], set()
+        for number in range(len(self.east.topics[STREAM].partitions)):
+            out, dead = (self.keys(topic, number) for topic in (OUT, DEAD))
+            keys = [*out, *dead]
+            found += [f"{key!r} stands twice" for key in set(keys) if keys.count(key) > 1]
+            if out != sorted(out, key=lambda key: int(key[5:])):
+                found.append(f"{OUT}/{number}: {out} is out of order")
+            every |= set(keys)
+        return found + [f"{key!r} is lost" for key in lost if key not in every]
+
+    def keys(self, topic: str, number: int = 0) -> list[bytes]:
+        """Keys of the records of a partition, in their order."""
+        if topic not in self.east.topics:
+            return []
+        return [
+            key
+            for _, (key, _) in sorted(self.east.topics[topic].partitions[number].records.items())
+        ]
+
+
+def _unmarked(headers: Headers) -> Headers:
+    return tuple(one for one in headers if one[0] != AGAIN)

@@ -11,6 +11,7 @@ from typing import Any
 import fastavro
 
 from spark_streams.provenance import Origin
+from spark_streams.sql.again import Again
 from spark_streams.sql.frame import Result, Topic, selected, written
 from spark_streams.sql.parse import parse
 from spark_streams.sql.resolve import resolve
@@ -59,7 +60,7 @@ class Statement:
     """A statement over topics whose schemas are given, run over a batch of records.
 
     schemas: alias -> (id -> schema), the last one is read with; keys: alias -> schema of its keys;
-    key_ids, asked_at: of tables, see `Topic`.
+    key_ids, asked_at: of tables, see `Topic`. dead_from, out_from, again: see `Result`.
     """
 
     spark: Any
@@ -69,6 +70,8 @@ class Statement:
     dead_from: Mapping[int, int] | None = None
     key_ids: Sequence[int] = ()
     asked_at: Mapping[int, int] = field(default_factory=dict)
+    out_from: Mapping[int, int] = field(default_factory=dict)
+    again: Again = field(default_factory=Again)
 
     def topic(self, alias: str) -> Topic:
         every = {number: json.dumps(one) for number, one in self.schemas[alias].items()}
@@ -95,7 +98,8 @@ class Statement:
         )
         chosen = selected(records, query, stream, {one.alias: one for one in tables}, find)
         schema = result_schema(chosen.schema["out"].dataType, "Result", "shop")
-        result = Result("east.out", "east.out.dead", RESULT_ID, schema, self.dead_from or {})
+        starts = (self.dead_from or {}, self.out_from, self.again)
+        result = Result("east.out", "east.out.dead", RESULT_ID, schema, *starts)
         reader = fastavro.parse_schema(json.loads(schema))
         out = written(chosen, result, Origin("east", "topic-id"))
         return [_read(row, reader) for row in out.collect()]

@@ -9,6 +9,7 @@ from pyspark.errors import PySparkException
 
 from mesh_events.errors import RefusedError
 from processors.keepers.partition_limit import MOST_PARTITIONS
+from spark_streams.sql.again import Again, stands
 from spark_streams.sql.work import SETTINGS
 from tests.integration.sql.records import AT, Statement, record, wire
 
@@ -141,6 +142,52 @@ def test_a_stream_may_have_as_many_partitions_as_a_statement_takes(spark: Any) -
     ]
     with pytest.raises(PySparkException, match="has the schema 8, which is new to it"):
         made.run([(b"k", unknown, last, 5)])
+
+
+def test_what_is_read_again_is_written_where_it_stands_in_neither_topic(spark: Any) -> None:
+    """Its own place decides: what becomes of it may be another thing than before."""
+    last = MOST_PARTITIONS - 1
+    floor, known, until = ({0: 0, last: place} for place in (1, 3, 18))
+    there = Again(floor, known, until, {last: bytes([0b00100100, 0b1, 0])})
+    good = [(b"k", click(7, "a", 1, 1), last, offset) for offset in range(20)]
+    dead = [(b"k", b"poison", last, offset) for offset in range(20)]
+    starts = {"out_from": {last: 6}, "dead_from": {last: 2}, "again": there}
+    made = statement(spark, "SELECT ip FROM x c WHERE status = 1", **starts)
+
+    def places(rows: list[Any]) -> list[tuple[str, int]]:
+        return [(one.topic[5:], int(one.headers[-1][1].split(b"/")[-1])) for one in made.run(rows)]
+
+    # known from 3 on: 3, 6 and 9 stand somewhere; before 6 the result's place has passed
+    passed = [("out.dead", 4), ("out.dead", 5)]
+    fresh = [7, 8, *range(10, 20)]
+    assert places(good) == [*passed, *[("out", offset) for offset in fresh]]
+    assert places(dead) == [("out.dead", offset) for offset in (2, 4, 5, *fresh)]
+    assert places([(b"k", click(7, "a", 1, 2), last, offset) for offset in range(20)]) == []
+    # partitions of which nothing is read again
+    others = [(key, value, other, 0) for other in (0, last + 1) for key, value, *_ in good[:1]]
+    assert places(others) == [("out", 0), ("out", 0)]
+
+    late, early = made.run([good[4], dead[18]])
+    reason = b"it was read again after a restart, when its place in the result had passed"
+    assert late.value == good[4][1]
+    assert late.headers[:2] == (("mesh.reason", reason), ("mesh.again", b"18"))
+    assert [name for name, _ in early.headers] == ["mesh.reason", "mesh.source"]
+
+
+def test_a_row_that_is_no_more_is_a_dead_letter_where_its_place_has_passed(spark: Any) -> None:
+    there = Again({0: 0}, {0: 0}, {0: 2}, {0: bytes([0b10])})
+    starts = {"out_from": {0: 2}, "again": there}
+    made = statement(spark, "SELECT ip FROM TABLE(x) c", **starts)
+    (found,) = made.run([(b"k", None, 0, 0), (b"k", None, 0, 1)])
+    assert (found.topic, found.key, found.value) == ("east.out.dead", b"k", None)
+
+
+def test_a_plan_as_a_text_does_not_show_what_stands_in_the_topics(spark: Any) -> None:
+    """Spark keeps such texts of each batch; there is a bit for each record of the last minute."""
+    rows = spark.createDataFrame([(0, 0)], "partition int, offset bigint")
+    found = Again({0: 0}, {0: 0}, {0: 8_000_000}, {0: bytes(1_000_000)})
+    text = rows.where(~stands(found))._explain_string(mode="formatted")
+    assert len(text) < 10_000
 
 
 def keyed(spark: Any, text: str) -> tuple[Statement, bytes, bytes]:

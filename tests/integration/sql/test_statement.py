@@ -19,9 +19,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from local_platform import Endpoints
 from spark_streams.engine import CopySpec
 from spark_streams.log import KafkaLog
-from spark_streams.provenance import Origin, Provenance
-from spark_streams.resume import start_positions
+from spark_streams.provenance import HEADER, Origin, Provenance
 from spark_streams.spark import SparkEngine
+from spark_streams.sql.again import again
 from spark_streams.sql.analysis import analysed
 from spark_streams.sql.errors import SqlError
 from spark_streams.sql.frame import Result, Topic
@@ -29,7 +29,8 @@ from spark_streams.sql.parse import parse
 from spark_streams.sql.resolve import resolve
 from spark_streams.sql.shape import key_columns, shape_of
 from spark_streams.sql.work import Statement, Table
-from spark_streams.tail import positions, read_tail
+from spark_streams.standing import Filled, standing
+from spark_streams.tail import read_tail
 from tests.integration.sql.records import record, wire
 from tests.kafka_client import topic_id
 from tests.mesh_kit import eventually
@@ -100,9 +101,9 @@ class Running:
                 self.producer.poll(0)
         assert self.producer.flush(30) == 0
 
-    def start(self) -> None:
-        """One incarnation, behind the tail of the destination."""
-        parsed = parse(TEXT)
+    def start(self, text: str = TEXT) -> None:
+        """One incarnation, which reads all again, and passes over what stands in a topic."""
+        parsed = parse(text)
         stream = Topic("c", shape_of(_text(CLICK), "c"), {7: _text(CLICK)}, _text(KEY))
         shape, key = shape_of(_text(CHANGE), "u"), _text(KEY)
         table = Topic("u", shape, {2: _text(CHANGE)}, key, {1: key})
@@ -114,11 +115,15 @@ class Running:
             lambda found: analysed(found, query, stream, {"u": table}, "Out", "shop"),
         )
         self.reader = fastavro.parse_schema(json.loads(schema))
-        tails = read_tail(self.log, self.out, PARTITIONS, self.origin)
-        dead = positions(read_tail(self.log, self.dead, PARTITIONS, self.origin))
-        bounds = self.log.bounds(self.clicks, range(PARTITIONS))
+        floor = dict.fromkeys(range(PARTITIONS), 0)
+        stood = []
+        for topic in (self.out, self.dead):
+            tails = read_tail(self.log, topic, PARTITIONS, self.origin)
+            filled = Filled(topic, tails, {}, {}, says=topic == self.dead)
+            stood.append(standing(self.log, filled, floor, self.origin))
+        out, dead = ({p: one.next for p, one in found.items()} for found in stood)
         writer = f"mesh.sql.{secrets.token_hex(4)}"
-        result = Result(self.out, self.dead, RESULT_ID, schema, dead)
+        result = Result(self.out, self.dead, RESULT_ID, schema, dead, out, again(*stood))
         joined = {"u": Table(self.users, table)}
         work = Statement(writer, query, stream, joined, result, self.login, self.ids)
         self.engine.start(
@@ -130,7 +135,7 @@ class Running:
                 origin=self.origin,
                 destination=self.login,
                 destination_topic=self.out,
-                start=start_positions(tails, {}, bounds),
+                start=floor,
                 max_record_bytes=1_000_000,
                 work=work,
             )
@@ -223,6 +228,45 @@ def test_a_join_that_is_stopped_under_load_loses_and_doubles_nothing(running: Ru
     assert sorted(value for _, value, _ in dead) == sorted(
         b"poison %d" % number for number, *_ in running.said if number % 100 == 50
     )
+
+
+DECODED = """
+SELECT c.number, url_decode(u.name) AS name
+FROM clicks c JOIN users u ON c.userid = u.userid"""
+
+
+def test_a_record_whose_row_changes_before_a_restart_is_neither_lost_nor_doubled(
+    running: Running,
+) -> None:
+    """What Spark had sent to one topic stands there, and not all that it had sent to the other."""
+    chance = random.Random(2)
+    running.know({1: "good", 2: "%zz"})
+    # all in one partition, at the offsets 0 to 4
+    for number, userid in ((0, 1), (2, 2), (4, 1), (50, 1), (6, 2)):
+        running.click(range(number, number + 1), range(userid, userid + 1), chance)
+    value = struct.pack(">bI", 0, RESULT_ID) + bytes([2, 0, 2, 8]) + b"good"
+    left = [(running.out, value, 0), (running.dead, b"poison 50", 3), (running.dead, b"6", 4)]
+    for topic, written, offset in left:
+        place = Provenance(running.origin, 0, offset).encode()
+        running.producer.produce(topic, written, b"key", 0, headers=[(HEADER, place)])
+    assert running.producer.flush(15) == 0
+
+    def stands() -> dict[str, list[int]]:
+        topics = {"out": running.out, "dead": running.dead}
+        found = {name: running.read(topic) for name, topic in topics.items()}
+        return {
+            name: [int(source.rpartition(b"/")[2]) for _, _, source in records]
+            for name, records in found.items()
+        }
+
+    running.start(DECODED)
+    eventually(lambda: stands() == {"out": [0, 2], "dead": [3, 4, 1]}, "what was left is written")
+    running.stop()
+    # the rows are others by now: nothing is written again, and what is new comes out
+    running.know({1: "%zz", 2: "good"})
+    running.click(range(8, 9), range(2, 3), chance)
+    running.start(DECODED)
+    eventually(lambda: stands() == {"out": [0, 2, 5], "dead": [3, 4, 1]}, "the new one is there")
 
 
 def assert_names_go_on(results: list[tuple[int, int, str]]) -> None:

@@ -565,6 +565,8 @@ STEPS = (
     + ["take", "out", "dead letters", "die"] * 2
 )
 
+KINDS = st.sampled_from(["good", "dead", "less"])
+
 
 @settings(max_examples=400)
 @given(
@@ -593,6 +595,120 @@ def test_whatever_happens_in_whatever_order_each_record_is_dealt_with_once(
         happen(made, "add")
         made.settle(8)
         assert made.wrong() == []
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([*STEPS, "turn", "turn"]), st.integers(0, 30), KINDS),
+        min_size=6,
+        max_size=40,
+    )
+)
+def test_whatever_a_record_becomes_by_then_it_is_written_once(
+    steps: list[tuple[str, int, str]],
+) -> None:
+    """The row of a table may be another one whenever a record is read again."""
+    made = MemoryStatement(partitions=1)
+    passed_over: set[bytes] = set()
+    for step, number, kind in steps:
+        if step == "turn":
+            turn(made, number, kind)
+        happen(made, step)
+        look(made)
+        passed_over |= {key for key in stream(made) if made.engine.kind_of(key) == "less"}
+        assert made.twice() == []
+    made.settle(2)
+    happen(made, "start")
+    happen(made, "add")
+    made.settle(8)
+    assert made.twice(*(set(stream(made)) - passed_over)) == []
+
+
+def stream(made: MemoryStatement) -> list[bytes]:
+    return made.keys(STREAM)
+
+
+def turn(made: MemoryStatement, number: int, kind: str) -> None:
+    """A record becomes another thing from now on."""
+    if number < len(found := stream(made)):
+        made.engine.verdicts[found[number]] = kind
+
+
+def crashed(made: MemoryStatement, ahead: str, behind: str, number: int = 1) -> None:
+    """The records were taken, and all of one topic was written, but few of the other."""
+    made.reconcile()
+    made.engine.take()
+    made.engine.land(ahead)
+    made.engine.land(behind, number)
+    lose(made)
+
+
+def lose(made: MemoryStatement) -> None:
+    """Spark is killed with all that it had not sent."""
+    made.engine.die()
+    for query in made.engine.queries:
+        for buffer in query.buffers.values():
+            buffer.clear()
+
+
+@pytest.fixture
+def alone() -> MemoryStatement:
+    return MemoryStatement(partitions=1)
+
+
+def test_what_would_be_a_dead_letter_by_now_is_not_lost_where_they_are_ahead(
+    alone: MemoryStatement,
+) -> None:
+    alone.produce("good", "good", "good", "dead")
+    crashed(alone, ahead=DEAD, behind=OUT)
+    turn(alone, 1, "dead")
+    alone.settle()
+    assert alone.keys(OUT) == [b"good.0", b"good.2"]
+    assert alone.keys(DEAD) == [b"dead.3", b"good.1"]
+
+
+def test_what_would_be_a_result_by_now_is_not_lost_where_they_are_ahead(
+    alone: MemoryStatement,
+) -> None:
+    """Nor is it put behind later ones, by which the statement finds where to go on."""
+    alone.produce("dead", "dead", "dead", "good")
+    crashed(alone, ahead=OUT, behind=DEAD)
+    turn(alone, 1, "good")
+    alone.settle()
+    assert alone.keys(OUT) == [b"good.3"]
+    assert alone.keys(DEAD) == [b"dead.0", b"dead.1", b"dead.2"]
+
+
+@pytest.mark.parametrize(("ahead", "behind", "kind"), [(OUT, DEAD, "good"), (DEAD, OUT, "dead")])
+def test_what_was_written_stays_alone_whatever_it_would_be_by_now(
+    alone: MemoryStatement, ahead: str, behind: str, kind: str
+) -> None:
+    other = {"good": "dead", "dead": "good"}[kind]
+    alone.produce(other, kind, other, kind)
+    crashed(alone, ahead, behind)
+    turn(alone, 1, other)
+    turn(alone, 3, "less")
+    alone.settle()
+    assert alone.keys(ahead) == [f"{kind}.1".encode(), f"{kind}.3".encode()]
+    assert alone.keys(behind) == [f"{other}.0".encode(), f"{other}.2".encode()]
+
+
+def test_a_second_crash_finds_dead_letters_behind_later_ones(alone: MemoryStatement) -> None:
+    alone.produce("good", "good", "good", "dead", "dead")
+    crashed(alone, ahead=DEAD, behind=OUT)
+    for number in (1, 2):
+        turn(alone, number, "dead")
+    alone.reconcile()
+    alone.reconcile()
+    alone.engine.take()
+    alone.engine.land(DEAD, 1)
+    lose(alone)
+    assert alone.keys(DEAD) == [b"dead.3", b"dead.4", b"good.1"]
+    turn(alone, 1, "good")
+    alone.settle()
+    assert alone.keys(DEAD) == [b"dead.3", b"dead.4", b"good.1", b"good.2"]
+    assert alone.keys(OUT) == [b"good.0"]
 
 
 def add_again(made: MemoryStatement) -> None:

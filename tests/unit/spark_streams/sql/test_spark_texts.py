@@ -50,6 +50,7 @@ ALLOWED = {
     ("sql/frame.py", "col(name)"): OURS,
     ("sql/frame.py", "col(name[1:])"): "one of names.OF_RECORD, a column of Kafka's source",
     ("sql/frame.py", "try_cast(spark_type(Type(kinds[name])))"): TYPE,
+    ("sql/frame.py", "where(is_next)"): "a column of whether a record is still to be written",
     ("sql/frame.py", "where(there)"): "a column of whether there is a value",
     ("sql/growing/limits.py", "col(BYTES)"): OURS,
     ("sql/growing/limits.py", "col(self._columns[symbol.alias])"): OURS,
