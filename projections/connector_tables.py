@@ -49,6 +49,18 @@ _QUEUE_BYTES = 8 << 20
 _FETCH_ROWS = "500"
 """Rows that a snapshot asks for at once; Debezium's own are 10 240. The driver ends a connection
 whose database sends more than 16 MiB at once."""
+_OF_VALUES = {
+    "bytea_output": "hex",
+    "IntervalStyle": "postgres",
+    # each digit of floating point
+    "extra_float_digits": "3",
+    # rows that a policy hides from the login fail the snapshot
+    "row_security": "off",
+    # names in defaults and types
+    "quote_all_identifiers": "off",
+}
+"""Of a capture's sessions, whatever the server, the database and the role have: PostgreSQL writes
+values of its log as texts by them, and Debezium reads those of its defaults."""
 _SOURCE_SILENCE_S, _SINK_SILENCE_S = 3660, 600
 """For how long a database may leave a statement without an answer: longer than any
 `database.query.timeout.ms` of a capture; a sink's take seconds, but for a lock."""
@@ -216,6 +228,7 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
         READERS: "1",
         # no setting of the driver is a domain's
         "driver.socketTimeout": str(_SOURCE_SILENCE_S),
+        "driver.options": " ".join(f"-c {name}={value}" for name, value in _OF_VALUES.items()),
         **_with_json(config),
     }
     if found.get(SNAPSHOT) in READ_ANEW:
