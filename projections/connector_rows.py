@@ -34,6 +34,12 @@ HEADERS_AS_THEY_ARE = (
 fails at `{"id":1,"k":"1"}`, before there could be a dead letter of it."""
 
 
+_EXTRACTING = {
+    "key.converter": "org.apache.kafka.connect.transforms.ExtractField$Key",
+    "value.converter": "org.apache.kafka.connect.transforms.ExtractField$Value",
+}
+
+
 def routes_outbox(config: Mapping[str, str]) -> bool:
     """Whether every record passes an outbox's router, which reads inserted rows and nothing else.
 
@@ -43,23 +49,41 @@ def routes_outbox(config: Mapping[str, str]) -> bool:
     return config.get(f"{first}.type") == EVENT_ROUTER and f"{first}.predicate" not in config
 
 
+def written_as_structs(config: Mapping[str, str]) -> list[str]:
+    """Converters of a capture by which a record would be `Struct{id=1}`, a text nobody can read.
+
+    What a router of an outbox or ExtractField leaves of it may be a text.
+    """
+    steps = (one.strip() for one in config.get("transforms", "").split(","))
+    kinds = {config.get(f"transforms.{one}.type") for one in steps}
+    if EVENT_ROUTER in kinds:
+        return []
+    return [
+        converter
+        for converter, extracting in _EXTRACTING.items()
+        if config.get(converter) == HEADERS_AS_THEY_ARE[1] and extracting not in kinds
+    ]
+
+
 def with_whole_rows(connector: str, config: Mapping[str, str]) -> dict[str, str]:
     """The config of a capturing connector that fails at incomplete rows and at TRUNCATE.
+
+    That of an outbox, of which inserts alone are read, fails at values that cannot be converted.
 
     Args:
         connector: its id.
         config: as Debezium is to have it; one that names `skipped.operations` keeps it.
     """
+    # a value that Debezium cannot convert would be null
+    found = {**config, "event.converting.failure.handling.mode": "fail"}
     if routes_outbox(config):
-        return dict(config)
+        return found
     placeholder = config.get(PLACEHOLDER, _placeholder(connector))
     others = config.get("transforms", "")
     return {
         # TRUNCATE arrives, so that the task can fail
         "skipped.operations": "none",
-        **config,
-        # a value that Debezium cannot convert would be null
-        "event.converting.failure.handling.mode": "fail",
+        **found,
         PLACEHOLDER: placeholder,
         "transforms": f"{NAME},{others}" if others else NAME,
         f"transforms.{NAME}.type": WHOLE_ROWS,

@@ -8,7 +8,7 @@ that is not here at all is allowed by the operator, with its settings (`SDM_CONN
 from collections.abc import Iterator, Mapping
 
 from projections import connector_fields, connector_transforms
-from projections.connector_rows import HEADERS_AS_THEY_ARE
+from projections.connector_rows import HEADERS_AS_THEY_ARE, written_as_structs
 from projections.connector_values import (
     BOOLEAN,
     COLUMNS,
@@ -242,6 +242,8 @@ def faults(config: Mapping[str, str], *, shared: bool = False) -> Iterator[str]:
             yield f"{name}: it must be {allowed.words}"
     yield from connector_transforms.faults(config)
     if kind == POSTGRES:
+        for name in written_as_structs(config):
+            yield f"{name}: StringConverter writes Struct{{...}} of a row: leave it out, for Avro"
         for name in connector_fields.blind(config):
             yield (
                 f"transforms.{name}: it names fields of rows, which a change has inside: put "

@@ -469,6 +469,32 @@ def test_a_source_fails_at_rows_that_are_not_whole_before_any_other_transform() 
     assert plain["event.converting.failure.handling.mode"] == "fail"
 
 
+def test_a_value_of_an_outbox_that_cannot_be_converted_fails_its_task() -> None:
+    router = "io.debezium.transforms.outbox.EventRouter"
+    found = pinned("east.out", {**OF_POSTGRES, "transforms": "a", "transforms.a.type": router})
+    assert found["event.converting.failure.handling.mode"] == "fail"
+    assert "transforms._whole.type" not in found
+
+
+@pytest.mark.parametrize(
+    ("converter", "side"), [("key.converter", "Key"), ("value.converter", "Value")]
+)
+def test_rows_are_not_written_as_texts_of_structs(converter: str, side: str) -> None:
+    own = {**OF_POSTGRES, converter: "org.apache.kafka.connect.storage.StringConverter"}
+    assert f"{converter}: StringConverter writes Struct" in str(not_allowed(own))
+    extracting = f"org.apache.kafka.connect.transforms.ExtractField${side}"
+    one = {"transforms": "a", "transforms.a.type": extracting, "transforms.a.field": "id"}
+    assert "StringConverter" not in str(not_allowed({**own, **one}))
+
+
+def test_no_setting_of_a_server_changes_values_of_a_capture() -> None:
+    found = pinned("east.shop", OF_POSTGRES)["driver.options"]
+    for one in ("bytea_output=hex", "IntervalStyle=postgres", "row_security=off"):
+        assert f"-c {one}" in found
+    for name in ("driver.options", "database.options"):
+        assert not_allowed({**OF_POSTGRES, name: "-c bytea_output=escape"}) is not None
+
+
 def test_no_domain_can_take_the_place_of_the_meshs_own_transform() -> None:
     for changed in (
         {"transforms": "_whole", "transforms._whole.type": "mesh.WholeRows"},
