@@ -78,7 +78,6 @@ ARRIVALS = (
         "DECIMAL of up to 38 digits, more are refused; without a precision STRUCT",
         f"NaN and infinity fail the connector; {_ZEROS}",
     ),
-    Arrival("money", "bytes, decimal of 64 digits", "refused"),
     Arrival("text", "string", "STRING"),
     Arrival("character varying", "string", "STRING"),
     Arrival("character", "string, with the spaces that fill it", "STRING"),
@@ -193,6 +192,11 @@ def fault(column: Column, *, precise: bool) -> str | None:
     """
     if column.is_generated:
         return "is generated, and PostgreSQL does not log what it generates"
+    if column.kind == "money":
+        return (
+            "is of the type money, whose places and signs are those of the server's lc_monetary: "
+            f"run ALTER TABLE ... ALTER COLUMN {column.name} TYPE numeric(19, 2)"
+        )
     if column.kind not in _KNOWN or (column.kind == "domain" and column.base not in _BASES):
         return f"is of the type {column.declared}, which does not arrive in the topic"
     if column.dimensions > 1:
