@@ -11,10 +11,10 @@ class RefusedException(message: String) extends DataException(message)
 
 /**
  * Bounds how long Debezium compares a text of a database with a pattern: some of its patterns take a
- * time that is exponential in the length of an index or of a column's default. A step is a letter
+ * time that is exponential in the length of a column's default. A step is a letter
  * that the pattern looks at. [[PatchDebezium]] has the connector ask this.
  *
- * The error begins with a code, and names the index or the column where its name is plain. Nothing of
+ * The error begins with a code, and names the column where its name is plain. Nothing of
  * the text is in it. Nothing of Scala's own library is used, so that Connect needs no more jars for it.
  */
 object BoundedMatches {
@@ -27,9 +27,6 @@ object BoundedMatches {
   def matcher(pattern: Pattern, text: CharSequence): Matcher =
     pattern.matcher(new Counted(text, unnamed))
 
-  def matcherOfIndex(pattern: Pattern, text: CharSequence, index: String): Matcher =
-    pattern.matcher(new Counted(text, named("index", index)))
-
   def matches(text: String, pattern: String): Boolean =
     matcher(Pattern.compile(pattern), text).matches()
 
@@ -40,17 +37,17 @@ object BoundedMatches {
   def passOver(logger: Logger, message: String, error: Throwable, column: Column): Unit = {
     // of an error the caller tells its cause alone
     if (error.isInstanceOf[RefusedException])
-      throw new DataException(message, refusal(named("column", column.name)))
+      throw new DataException(message, refusal(named(column.name)))
     logger.debug(message, error)
   }
 
-  private def named(what: String, name: String): String =
-    if (name != null && plain.matcher(name).matches()) what + " " + name else unnamed
+  private def named(name: String): String =
+    if (name != null && plain.matcher(name).matches()) "column " + name else unnamed
 
   private def refusal(what: String): RefusedException =
     new RefusedException(
       "pattern_too_slow: " + what + ": the connector takes more than " + most +
-        " steps to compare a text of the database, such as a default or an index, with a pattern")
+        " steps to compare a text of the database, such as a default, with a pattern")
 
   /** A text that refuses to be read any more after so many letters. */
   private class Counted(text: CharSequence, what: String) extends CharSequence {

@@ -7,7 +7,8 @@ import org.apache.xbean.asm9.{ClassVisitor, MethodVisitor, Opcodes}
 /**
  * Writes classes of Debezium's PostgreSQL connector below a folder: those that compare texts of a
  * database with patterns ask [[BoundedMatches]], the one that reads defaults asks [[ConstantDefaults]],
- * the one that makes publications asks [[Identities]], and the one that reads slots [[LostSlots]]. The
+ * the one that makes publications asks [[Identities]], and the one that reads slots [[LostSlots]]. No
+ * unique index is the key of a table without a primary key. The
  * one that starts a replication stream asks for no logical messages, which every role that may connect
  * to the database can send, in any size. The one that reads tables begins the stream where the slot
  * does, if there is one: what commits while a first reading is begun anew comes behind it, some of it
@@ -32,6 +33,8 @@ object PatchDebezium {
   private val toOption = s"(Ljava/lang/String;Z)L$builder;"
   private val toPublish = "createOrUpdatePublicationModeFiltered"
   private val toSlot = "parseRestartLsn"
+  private val toCompare = "validatePublications"
+  private val isKey = "isTableUniqueIndexIncluded"
   private val toRecord = "jsonNodeToStructInternal"
   private val ofJson =
     "(Lcom/fasterxml/jackson/databind/JsonNode;Lorg/apache/kafka/connect/data/Schema;)V"
@@ -43,7 +46,7 @@ object PatchDebezium {
 
   /** Class -> its methods that are changed, and the places in them. */
   private val places = Map(
-    s"$of/connection/PostgresConnection" -> (Set("isTableUniqueIndexIncluded", toSlot), 3),
+    s"$of/connection/PostgresConnection" -> (Set(isKey, toSlot), 2),
     s"$of/connection/PostgresDefaultValueConverter" ->
       (Set("extractDefault", "parseDefaultValue"), 4),
     s"$of/connection/AbstractReplicationMessageColumn$$TypeMetadataImpl" ->
@@ -65,7 +68,16 @@ object PatchDebezium {
     override def visitMethod(
         access: Int, method: String, types: String, generic: String, raised: Array[String]) = {
       val inner = super.visitMethod(access, method, types, generic, raised)
-      if (methods(method)) new Asking(inner, method) else inner
+      if (method == isKey && methods(method)) {
+        inner.visitCode()
+        inner.visitInsn(Opcodes.ICONST_0)
+        inner.visitInsn(Opcodes.IRETURN)
+        inner.visitMaxs(0, 0)
+        inner.visitEnd()
+        changes += 1
+        null
+      } else if (methods(method)) new Asking(inner, method)
+      else inner
     }
 
     private class Asking(inner: MethodVisitor, method: String)
@@ -95,8 +107,6 @@ object PatchDebezium {
       override def visitMethodInsn(
           code: Int, owner: String, called: String, types: String, ofInterface: Boolean): Unit =
         (owner, called, types, method) match {
-          case (`pattern`, "matcher", `toMatcher`, "isTableUniqueIndexIncluded") =>
-            askOf("matcherOfIndex", pattern, toMatcher, "java/lang/String")
           case (`pattern`, "matcher" | "split", `toMatcher` | `toParts`, _) =>
             ask(called, s"(L$pattern;${types.drop(1)}")
           case ("java/lang/String", "matches", `toAnswer`, _) =>

@@ -39,10 +39,8 @@ SELECT n.nspname || '.' || c.relname, a.attname,
         LEFT JOIN pg_class o ON o.oid = coalesce(nullif(s.typrelid, 0), i.typrelid)
         WHERE s.typnamespace = n.oid AND s.typname = t.typname AND s.oid <> t.oid), ''),
     coalesce(format_type(b.oid, t.typtypmod), ''),
-    EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = c.oid AND i.indisunique
-        AND a.attnum = ANY((i.indkey::int2[])[0:i.indnkeyatts - 1])
-        AND (i.indisprimary OR NOT EXISTS (
-            SELECT 1 FROM pg_index q WHERE q.indrelid = c.oid AND q.indisprimary)))
+    EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary
+        AND a.attnum = ANY((i.indkey::int2[])[0:i.indnkeyatts - 1]))
 FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
 JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_type t ON t.oid = a.atttypid
 LEFT JOIN pg_type e ON e.oid = t.typelem AND t.typsubscript = 'array_subscript_handler'::regproc
@@ -71,9 +69,7 @@ SELECT format('%%I.%%I', s.nspname, t.relname),
         SELECT 1 FROM pg_attribute a WHERE a.attrelid = t.oid AND a.attgenerated <> ''),
     t.relreplident <> 'i' OR NOT EXISTS (
         SELECT 1 FROM pg_index k JOIN pg_index i ON i.indrelid = t.oid AND i.indisreplident
-        WHERE k.indrelid = t.oid AND k.indisunique AND NOT k.indkey::int2[] <@ i.indkey::int2[]
-        AND (k.indisprimary OR NOT EXISTS (
-            SELECT 1 FROM pg_index q WHERE q.indrelid = t.oid AND q.indisprimary))),
+        WHERE k.indrelid = t.oid AND k.indisprimary AND NOT k.indkey::int2[] <@ i.indkey::int2[]),
     c.relkind = 'r' AND EXISTS (SELECT 1 FROM pg_inherits h WHERE h.inhparent = c.oid)
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN LATERAL pg_partition_tree(c.oid) p ON p.isleaf
@@ -135,7 +131,7 @@ class Identity(NamedTuple):
     finds_rows: whether a changed or deleted row can be found
     has_values: whether a large value that a change leaves as it is can be found, too
     is_logged: whether all that it has to find a row by is logged, as generated columns are not
-    has_key: whether the columns by which Debezium keys its records are logged
+    has_key: whether the columns of the primary key are logged
     is_inherited: whether other tables inherit it, whose rows it has and whose changes are theirs
     """
 

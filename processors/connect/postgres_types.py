@@ -21,7 +21,7 @@ class Column(NamedTuple):
     dimensions: of an array as it was declared
     namesake: a table or type of the table's schema with the name of this column's type, else ""
     made_of: what the type of a domain was declared as, else ""
-    is_key: whether it is part of the key by which rows arrive
+    is_key: whether it is part of the primary key, by which rows arrive
     """
 
     table: str

@@ -351,8 +351,8 @@ def test_what_has_no_changes_in_the_log_is_refused(
         ("PRIMARY KEY (id)", "code", False),
         ("PRIMARY KEY (id)", "code, id", True),
         ("PRIMARY KEY (id, n)", "id, code", False),
-        # without a primary key Debezium takes a unique index
-        ("UNIQUE (id)", "code", False),
+        # a unique index is no key
+        ("UNIQUE (id)", "code", True),
         ("CHECK (id > 0)", "code", True),
     ],
 )
