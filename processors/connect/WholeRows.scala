@@ -16,7 +16,9 @@ import org.apache.kafka.connect.transforms.Transformation
  *  - a large value that the change left as it was, which PostgreSQL does not write to its log
  *    unless the table has REPLICA IDENTITY FULL: Debezium puts a placeholder in its place, or null
  *    where the type has no placeholder;
- *  - a TRUNCATE, which removes rows without naming them.
+ *  - a TRUNCATE, which removes rows without naming them;
+ *  - a key without fields, which all rows would have: Debezium leaves a column out whose type it does
+ *    not know.
  *
  * Any other record passes unchanged, but that its `source` says what Debezium leaves to the schema's
  * defaults (`snapshot`). The error names table and column, and begins with a code.
@@ -45,6 +47,9 @@ class WholeRows extends Transformation[SourceRecord] {
     if (value.isInstanceOf[Struct]) {
       val change = value.asInstanceOf[Struct]
       if (isChange(change.schema)) {
+        if (isNoKey(record.keySchema))
+          throw new RefusedException(
+            "key_not_captured: " + table(change) + ": its records would have one key, without fields")
         require(change, isOfKnownRow(record, change))
         if (change.getStruct("source") != null) tellDefaults(change.getStruct("source"))
       }
@@ -65,6 +70,9 @@ class WholeRows extends Transformation[SourceRecord] {
       index += 1
     }
   }
+
+  private def isNoKey(schema: Schema): Boolean =
+    schema != null && Schema.Type.STRUCT.equals(schema.`type`) && schema.fields.isEmpty
 
   private def isChange(schema: Schema): Boolean =
     schema.field("op") != null && schema.field("after") != null &&

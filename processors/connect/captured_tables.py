@@ -6,9 +6,16 @@ from typing import NamedTuple
 
 from mesh_events.errors import RefusedError
 from processors.connect import postgres_types, published_tables
+from processors.connect.captured_columns import (
+    listed,
+    require_arrival,
+    require_keys,
+    taken,
+    without_keys,
+)
 from processors.connect.databases import Connection, Login, ask
 from processors.connect.postgres_types import Column
-from processors.connect.published_tables import Published, require_published
+from processors.connect.published_tables import Publishing, require_published, require_publishing
 from projections.connector_rows import EVENT_ROUTER
 
 _THERE = """
@@ -24,6 +31,12 @@ WHERE n.nspname || '.' || c.relname = ANY(%s) AND (t.relkind IN ('v', 'm', 'f')
     OR (t.relkind IN ('r', 'p') AND t.relpersistence <> 'p')) ORDER BY 1
 """
 """Of each whose changes PostgreSQL does not log: see `NotLogged`. Any login may read it."""
+_HIDDEN = """
+SELECT format('%%I.%%I', n.nspname, c.relname)
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname || '.' || c.relname = ANY(%s) AND row_security_active(c.oid) ORDER BY 1
+"""
+"""Of each table that has rows which a policy may hide from the login."""
 _COLUMNS = """
 SELECT n.nspname || '.' || c.relname, a.attname,
     CASE t.typtype WHEN 'e' THEN 'enum' WHEN 'c' THEN 'composite' WHEN 'd' THEN 'domain' ELSE
@@ -148,14 +161,16 @@ class Found(NamedTuple):
 
     known: those that are there
     others: some that are there
+    hidden: those whose rows a policy may hide from the login
     """
 
     known: set[str]
     others: list[str]
     not_logged: list[NotLogged]
+    hidden: list[str]
     columns: list[Column]
     identities: list[Identity]
-    published: list[Published]
+    publishing: Publishing
 
 
 def require_tables(
@@ -174,12 +189,12 @@ def require_tables(
         before: tables that the connector captures already, `schema.table`.
 
     Returns:
-        What of the columns' values does not arrive as it was, a text for each type. None where the
+        What of the columns' values does not arrive as it was, a text for each type, and which
+        tables' records have no keys. None where the
         database was not asked: one that cannot be reached from here, or does not answer in time, is
         left to Connect.
     """
-    wanted = sorted(_listed(config.get("table.include.list", "")))
-    needed = outbox_columns(config)
+    wanted = sorted(listed(config.get("table.include.list", "")))
     login = Login(
         config.get("database.hostname", ""),
         config.get("database.port", "5432"),
@@ -187,76 +202,77 @@ def require_tables(
         config.get("database.dbname", ""),
         password,
     )
+    slot = config.get("slot.name", publication)
     named = config.get("publication.name", publication)
-    kept = [one for one in wanted if one in before]
-    found = ask(lambda connection: _tables(connection, wanted, named), login)
+    found = ask(lambda connection: _tables(connection, wanted, slot, named), login)
     if found is None:
         return None
-    known, others, not_logged, columns, identities, published = found
-    _require_logged(not_logged)
-    if missing := [one for one in wanted if one not in known]:
-        has = f"it has {', '.join(others)}" if others else "it has no tables yet"
+    _require_there(found, wanted, login)
+    return _require_captured(found, config, named, [one for one in wanted if one in before])
+
+
+def _require_there(found: Found, wanted: Sequence[str], login: Login) -> None:
+    """Refuse tables that are not there, or that the login does not see as a whole."""
+    _require_logged(found.not_logged)
+    if missing := [one for one in wanted if one not in found.known]:
+        has = f"it has {', '.join(found.others)}" if found.others else "it has no tables yet"
         raise RefusedError(
             "unknown_table",
             f"there is no table {', '.join(missing)} in the database {login.place}: {has}",
         )
-    for table in wanted:
-        there = {one.name for one in columns if one.table == table}
-        if lacking := [one for one in needed if one not in there]:
+    if found.hidden:
+        raise RefusedError(
+            "table_has_policy",
+            f"row level security of {', '.join(found.hidden)} may hide rows from {login.user}, "
+            f"which the topic would lack: let a superuser run ALTER ROLE {login.user} BYPASSRLS, "
+            f"or, where {login.user} owns the table, run ALTER TABLE ... NO FORCE ROW LEVEL "
+            "SECURITY",
+        )
+
+
+def _require_captured(
+    found: Found, config: Mapping[str, str], publication: str, kept: Sequence[str]
+) -> list[str]:
+    """What does not arrive as it was; refuses tables whose changes would not arrive in full."""
+    needed = outbox_columns(config)
+    _require_outboxes(found.columns, needed)
+    is_kept = config.get("publication.autocreate.mode") == "disabled"
+    _require_identities(
+        found.identities,
+        is_outbox=bool(needed),
+        # a publication that somebody else keeps may publish generated columns
+        is_filtered=not is_kept,
+    )
+    captured = taken(found.columns, config, needed)
+    require_publishing(found.publishing, publication, is_known=bool(kept), is_kept=is_kept)
+    require_published(
+        found.publishing.tables,
+        publication,
+        [one.path for one in captured],
+        kept,
+        is_outbox=bool(needed),
+        is_kept=is_kept,
+        skipped=listed(config.get("skipped.operations", "")),
+    )
+    if not needed:
+        require_keys(found.columns, captured, config)
+    require_arrival(captured, config)
+    in_milliseconds = config.get("time.precision.mode") == "connect"
+    told = postgres_types.losses(captured, in_milliseconds=in_milliseconds)
+    return told if needed else [*without_keys(found.columns), *told]
+
+
+def _require_outboxes(columns: Sequence[Column], needed: Sequence[str]) -> None:
+    there: dict[str, set[str]] = {}
+    for one in columns:
+        there.setdefault(one.table, set()).add(one.name)
+    for table, names in there.items():
+        if lacking := [one for one in needed if one not in names]:
             raise RefusedError(
                 "unknown_column",
                 f"the table {table} is no outbox: it has no column {', '.join(lacking)}; make it "
                 f"with {', '.join(needed)}, or capture its changes with debezium-postgres",
             )
-    is_kept = config.get("publication.autocreate.mode") == "disabled"
-    _require_identities(
-        identities,
-        is_outbox=bool(needed),
-        # a publication that somebody else keeps may publish generated columns
-        is_filtered=not is_kept,
-    )
-    taken = _taken(columns, config, needed)
-    require_published(
-        published,
-        named,
-        [one.path for one in taken],
-        kept,
-        is_outbox=bool(needed),
-        is_kept=is_kept,
-    )
-    _require_arrival(taken, config)
-    in_milliseconds = config.get("time.precision.mode") == "connect"
-    return postgres_types.losses(taken, in_milliseconds=in_milliseconds)
-
-
-def _taken(
-    columns: Sequence[Column], config: Mapping[str, str], needed: Sequence[str]
-) -> list[Column]:
-    """The columns that are captured."""
-    included = _listed(config.get("column.include.list", ""))
-    excluded = _listed(config.get("column.exclude.list", ""))
-    return [
-        one
-        for one in columns
-        if one.path not in excluded
-        and (not included or one.path in included)
-        # the router of an outbox reads no other
-        and (not needed or one.name in needed)
-    ]
-
-
-def _require_arrival(taken: Sequence[Column], config: Mapping[str, str]) -> None:
-    """Refuse columns that would be missing from the topic, or that nobody could read there."""
-    precise = config.get("decimal.handling.mode", "precise") == "precise"
-    faults = [(one, why) for one in taken if (why := postgres_types.fault(one, precise=precise))]
-    if faults:
-        told = "; ".join(f"{one.path} {why}" for one, why in faults[:_SHOWN])
-        excluded = _listed(config.get("column.exclude.list", ""))
-        left = ",".join([*excluded, *(one.path for one, _ in faults)])
-        raise RefusedError(
-            "column_not_captured",
-            f"{told}; capture the table without: --set column.exclude.list={left}",
-        )
 
 
 def _require_identities(
@@ -330,12 +346,13 @@ def outbox_columns(config: Mapping[str, str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _tables(connection: Connection, wanted: list[str], publication: str) -> Found:
+def _tables(connection: Connection, wanted: list[str], slot: str, publication: str) -> Found:
     """Wanted tables that are there, some others, and what the wanted ones are like."""
     cursor = connection.cursor()
     known = {str(row[0]) for row in islice(cursor.stream(_THERE, (wanted,)), len(wanted))}
     others = [str(row[0]) for row in islice(cursor.stream(_SOME), _SHOWN)]
     not_logged = [NotLogged(*row) for row in islice(cursor.stream(_NOT_LOGGED, (wanted,)), _SHOWN)]
+    hidden = [str(row[0]) for row in islice(cursor.stream(_HIDDEN, (wanted,)), _SHOWN)]
     columns = list(islice(cursor.stream(_COLUMNS, (wanted,)), _MOST_COLUMNS + 1))
     tables = list(islice(cursor.stream(_IDENTITIES, (wanted,)), _MOST_IDENTITIES + 1))
     if len(columns) > _MOST_COLUMNS or len(tables) > _MOST_IDENTITIES:
@@ -348,11 +365,8 @@ def _tables(connection: Connection, wanted: list[str], publication: str) -> Foun
         known,
         others,
         not_logged,
+        hidden,
         [Column(*row) for row in columns],
         [Identity(*row) for row in tables],
-        published_tables.published(connection, wanted, publication),
+        published_tables.published(connection, wanted, slot, publication),
     )
-
-
-def _listed(text: str) -> list[str]:
-    return [one.strip() for one in text.split(",") if one.strip()]

@@ -30,6 +30,17 @@ ORDER BY 1
 """Before PostgreSQL 15 a publication has no filters and columns, which is why JSON is asked."""
 
 
+_PUBLISHING = """
+SELECT pg_is_in_recovery(), EXISTS (SELECT 1 FROM pg_replication_slots WHERE slot_name = %s)
+    AND NOT EXISTS (SELECT 1 FROM pg_publication WHERE pubname = %s)
+"""
+
+
+_KINDS = {"INSERT": "c", "UPDATE": "u", "DELETE": "d", "TRUNCATE": "t"}
+"""Kinds of changes, and what Debezium calls them. It makes its publication without the skipped."""
+_OF_OUTBOX = ("INSERT",)
+
+
 class Published(NamedTuple):
     """What a publication that is there says of a table.
 
@@ -53,17 +64,66 @@ class Published(NamedTuple):
     columns: list[str] | None
 
 
-def published(connection: Connection, wanted: Sequence[str], publication: str) -> list[Published]:
-    """What a publication says of tables; nothing where there is none of that name.
+class Publishing(NamedTuple):
+    """What a database says of a publication.
+
+    is_standby: whether none can be made there
+    is_lost: whether there is a slot, which is made after the publication, and no publication
+    tables: what a publication that is there has of the wanted tables
+    """
+
+    is_standby: bool
+    is_lost: bool
+    tables: list[Published]
+
+
+def published(
+    connection: Connection, wanted: Sequence[str], slot: str, publication: str
+) -> Publishing:
+    """What a database says of a publication.
 
     Args:
         connection: to the database.
         wanted: the tables, `schema.table`.
+        slot: the replication slot that reads it.
         publication: its name.
     """
-    asked = (publication, publication, list(wanted))
-    rows = connection.cursor().stream(_QUERY, asked)
-    return [Published(*row) for row in islice(rows, len(wanted))]
+    cursor = connection.cursor()
+    [(is_standby, is_lost)] = islice(cursor.stream(_PUBLISHING, (slot, publication)), 1)
+    rows = cursor.stream(_QUERY, (publication, publication, list(wanted)))
+    found = [Published(*row) for row in islice(rows, len(wanted))]
+    return Publishing(is_standby, is_lost, found)
+
+
+def require_publishing(
+    found: Publishing, publication: str, *, is_known: bool, is_kept: bool
+) -> None:
+    """Refuse a database that cannot make the publication, or one that is gone.
+
+    Args:
+        found: what the database says.
+        publication: its name.
+        is_known: whether the connector captures some of the tables already.
+        is_kept: whether the connector neither makes nor changes it.
+
+    Raises:
+        RefusedError: `database_is_standby`, `publication_lost`.
+    """
+    if found.is_standby and not is_kept:
+        raise RefusedError(
+            "database_is_standby",
+            "the database is a standby, where no publication can be made: make it at the primary, "
+            f"CREATE PUBLICATION {publication} FOR TABLE ... WITH (publish_via_partition_root = "
+            f"true), and set publication.name={publication} and "
+            "publication.autocreate.mode=disabled",
+        )
+    if is_known and found.is_lost:
+        raise RefusedError(
+            "publication_lost",
+            f"the publication {publication} was dropped, and what was written to the tables since "
+            "is missing from the topics; drop the connector and its replication slot, and add it "
+            "under another name, which reads the tables anew",
+        )
 
 
 def require_published(
@@ -74,6 +134,7 @@ def require_published(
     *,
     is_outbox: bool,
     is_kept: bool,
+    skipped: Collection[str] = (),
 ) -> None:
     """Refuse tables whose changes a publication does not have as a whole, under their names.
 
@@ -84,6 +145,7 @@ def require_published(
         before: tables that the connector captures already, `schema.table`.
         is_outbox: whether the connector reads what is inserted alone.
         is_kept: whether the connector adds no tables to the publication.
+        skipped: operations that it passes over (`skipped.operations`), which need not be there.
 
     Raises:
         RefusedError: the first kind of fault, with all of its tables.
@@ -113,7 +175,8 @@ def require_published(
             f"ALTER PUBLICATION {publication} ADD TABLE {named} (of a partition it needs "
             "publish_via_partition_root = false)",
         )
-    if faults := list(_partly(found, columns, is_outbox=is_outbox)):
+    wanted = [kind for kind, operation in _KINDS.items() if operation not in skipped]
+    if faults := list(_partly(found, columns, _OF_OUTBOX if is_outbox else wanted)):
         raise RefusedError(
             "table_published_partly",
             f"the publication {publication} {'; '.join(faults)}: the topic would lack them, and "
@@ -122,14 +185,10 @@ def require_published(
 
 
 def _partly(
-    found: Sequence[Published], columns: Collection[str], *, is_outbox: bool
+    found: Sequence[Published], columns: Collection[str], wanted: Sequence[str]
 ) -> Iterator[str]:
     kinds = {kind for one in found for kind in one.left_out}
-    if lacking := [
-        kind
-        for kind in ("INSERT", *(() if is_outbox else ("UPDATE", "DELETE", "TRUNCATE")))
-        if kind in kinds
-    ]:
+    if lacking := [kind for kind in wanted if kind in kinds]:
         yield f"has no {', '.join(lacking)} (ALTER PUBLICATION ... SET (publish = ...))"
     if filtered := [one.table for one in found if one.is_filtered]:
         yield f"has a WHERE for {', '.join(filtered)}, which the snapshot does not follow"
