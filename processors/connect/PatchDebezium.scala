@@ -12,7 +12,8 @@ import org.apache.xbean.asm9.{ClassVisitor, MethodVisitor, Opcodes}
  * one that starts a replication stream asks for no logical messages, which every role that may connect
  * to the database can send, in any size. The one that reads tables begins the stream where the slot
  * does, if there is one: what commits while a first reading is begun anew comes behind it, some of it
- * again. The one that reads the stream asks `Keepalives` before its
+ * again. The one that starts the stream asks [[LogPositions]], also of a standby's publication. The one
+ * that reads it asks `Keepalives` before its
  * heartbeats, and where it begins. The one that makes records of an outbox's payloads asks
  * [[WholePayloads]]. Their jar comes first among those of the plugin; see [[PatchedClass]].
  */
@@ -32,13 +33,14 @@ object PatchDebezium {
   private val builder = "org/postgresql/replication/fluent/logical/ChainedLogicalStreamBuilder"
   private val toOption = s"(Ljava/lang/String;Z)L$builder;"
   private val toPublish = "createOrUpdatePublicationModeFiltered"
-  private val toSlot = "parseRestartLsn"
   private val toCompare = "validatePublications"
   private val isKey = "isTableUniqueIndexIncluded"
+  private val toSlot = "parseRestartLsn"
   private val toRecord = "jsonNodeToStructInternal"
   private val ofJson =
     "(Lcom/fasterxml/jackson/databind/JsonNode;Lorg/apache/kafka/connect/data/Schema;)V"
   private val keepalives = s"$of/Keepalives"
+  private val positions = "mesh/LogPositions"
   private val source = s"$of/PostgresStreamingChangeEventSource"
   private val position = s"$of/PostgresOffsetContext"
   private val number = "org/postgresql/replication/LogSequenceNumber"
@@ -52,7 +54,8 @@ object PatchDebezium {
     s"$of/connection/AbstractReplicationMessageColumn$$TypeMetadataImpl" ->
       (Set("parseModifiers"), 2),
     connection ->
-      (Set("startStreaming", "advanceReplicationSlot", "createReplicationStream", toPublish), 6),
+      (Set("startStreaming", "advanceReplicationSlot", "createReplicationStream", toPublish, toCompare),
+        8),
     s"$of/connection/pgoutput/PgOutputMessageDecoder" -> (Set("defaultOptions"), 1),
     s"$connection$$1" -> (Set("readPending"), 1),
     source -> (Set("execute", "processMessages"), 2),
@@ -91,6 +94,7 @@ object PatchDebezium {
           call("mesh/ConstantDefaults", "constant", toConstant)
           inner.visitVarInsn(Opcodes.ASTORE, 2)
         }
+        if (method == toCompare) call(positions, "refuseStandby", "()V")
         if (method == toRecord) {
           inner.visitVarInsn(Opcodes.ALOAD, 1)
           inner.visitVarInsn(Opcodes.ALOAD, 2)
@@ -129,6 +133,11 @@ object PatchDebezium {
           case (_, "getLastReceiveLSN", _, "readPending") =>
             super.visitMethodInsn(code, owner, called, types, ofInterface)
             call(keepalives, "receive", s"(L$number;)L$number;")
+          case (`connection`, "connect", _, "startStreaming") =>
+            super.visitMethodInsn(code, owner, called, types, ofInterface)
+            inner.visitVarInsn(Opcodes.ALOAD, 0)
+            inner.visitVarInsn(Opcodes.ALOAD, 1)
+            call(positions, "require", s"(L$connection;$lsn)V")
           case (_, "searchingEnabled", _, "execute") =>
             inner.visitVarInsn(Opcodes.ALOAD, 0)
             inner.visitFieldInsn(Opcodes.GETFIELD, source, "effectiveOffset", s"L$position;")

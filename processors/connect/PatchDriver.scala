@@ -6,8 +6,8 @@ import org.apache.xbean.asm9.{ClassVisitor, MethodVisitor, Opcodes}
 
 /**
  * Writes classes of PostgreSQL's driver below a folder, which ask [[Answers]] before they make
- * room for what a server sends, and [[Patience]] for how long they wait for it. Their jar comes first
- * among those of a plugin; see [[PatchedClass]].
+ * room for what a server sends, [[Patience]] for how long they wait for it, and [[Publications]] of a
+ * server's warnings. Their jar comes first among those of a plugin; see [[PatchedClass]].
  */
 object PatchDriver {
   private val stream = "org/postgresql/core/PGStream"
@@ -42,6 +42,11 @@ object PatchDriver {
         // no connector listens for notifications, or looks at the warnings of a connection
         case "addNotification" | "addWarning" =>
           inner.visitCode()
+          if (method == "addWarning") {
+            inner.visitVarInsn(Opcodes.ALOAD, 1)
+            inner.visitMethodInsn(
+              Opcodes.INVOKESTATIC, "mesh/Publications", "require", "(Ljava/sql/SQLWarning;)V", false)
+          }
           inner.visitInsn(Opcodes.RETURN)
           inner.visitMaxs(0, 0)
           inner.visitEnd()

@@ -11,8 +11,8 @@ three of Kafka's consumer: `BoundedPolls.scala` bounds what a poll unpacks, `Ski
 passes over no record that was deleted before it was read. `PatchLetters.scala`
 changes Connect's reporter: `DeadLetters.scala` waits until a dead letter is written.
 `PatchDriver.scala` changes PostgreSQL's driver in Connect's plugins: `Answers.scala` bounds what it
-keeps of an answer, and `Patience.scala` for how long it waits for a login and a question as a
-whole.
+keeps of an answer, `Patience.scala` for how long it waits for a login and a question as a
+whole, and `Publications.scala` refuses changes that come without their publication.
 `PatchSink.scala` changes Debezium's sink: `ExactColumns.scala` refuses columns that round, and by
 `ColumnValues.scala` values that one of them has not; `OneWriter.scala` keeps a task from writing
 what another one has got.
@@ -20,6 +20,7 @@ what another one has got.
 a text of a database is compared with a pattern, `ConstantDefaults.scala` takes no value out of a
 default that has to be computed, `Identities.scala` keeps a table out of a publication by which its
 UPDATE and DELETE would fail, `LostSlots.scala` refuses a slot that PostgreSQL has given up,
+`LogPositions.scala` a position that the database's log has not come to,
 `Keepalives.scala` lets heartbeats confirm what was read of the log, `WholePayloads.scala` leaves
 nothing of an outbox's payload out.
 `PatchConverter.scala` changes the Avro converter: `BoundedSchemas.scala` bounds what all
@@ -95,7 +96,7 @@ DECODER = _scala("PatchDecoder", "StrictNumbers")
 PATCHES = (
     Patch(
         "*/postgresql-*.jar",
-        _scala("Answers", "PatchDriver", "PatchedClass", "Patience"),
+        _scala("Answers", "PatchDriver", "PatchedClass", "Patience", "Publications"),
         "mesh.PatchDriver",
     ),
     Patch(
@@ -105,6 +106,7 @@ PATCHES = (
             "ConstantDefaults",
             "Identities",
             "Keepalives",
+            "LogPositions",
             "LostSlots",
             "PatchDebezium",
             "PatchedClass",

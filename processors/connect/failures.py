@@ -76,6 +76,15 @@ _KNOWN = {
         "changes between with it: drop the connector and the slot, and add it under another name, "
         "which reads the table anew"
     ),
+    (
+        r"org\.postgresql\.util\.PSQLException: "
+        r"ERROR: query would be affected by row-level security policy for table "
+    ): (
+        "row level security may hide rows of a table from the connector's login, which the topic "
+        "would lack: let a superuser run ALTER ROLE ... BYPASSRLS, or, where the login owns the "
+        "table, run ALTER TABLE ... NO FORCE ROW LEVEL SECURITY; the connector tries again by "
+        "itself"
+    ),
     r"mesh\.AnswerTooLargeException: ": (
         "the database sent more at once than a connector may take of Connect's memory: 16 MiB, "
         "or an error of 1 MiB; take fewer rows of a snapshot at a time with --set "
@@ -126,9 +135,26 @@ _REFUSALS = {
         "reads the table anew; with --set heartbeat.interval.ms=10000 a quiet table keeps no log"
     ),
     "pattern_too_slow": (
-        "the default of a column, or an index of a table without a primary key, takes too long to "
-        "be read, as one of many operators or commas with a line end behind them: leave the column "
-        "out with --set column.exclude.list, change its default, or give the table a primary key"
+        "the default of a column takes too long to be read, as one of many operators or commas "
+        "with a line end behind them: leave the column out with --set column.exclude.list, or "
+        "change its default"
+    ),
+    "key_not_captured": (
+        "Debezium knows the type of no column of the primary key: give the table a key of other "
+        "columns, or these another type, such as text, and add the connector under another name"
+    ),
+    "publication_lost": (
+        "PostgreSQL goes on without it, and changes are missing: drop the connector and its "
+        "replication slot, and add it under another name, which reads the tables anew"
+    ),
+    "log_behind": (
+        "the server was set back, or is another one, and would pass over the changes up to there: "
+        "drop the connector and its replication slot, and add it under another name, which reads "
+        "the tables anew"
+    ),
+    "database_is_standby": (
+        "make the publication at the primary, and set publication.name and "
+        "publication.autocreate.mode=disabled"
     ),
     "topic_not_own": (
         "its transforms lead a record to a topic whose name does not begin with the domain's: "
@@ -200,10 +226,13 @@ _REFUSED = re.compile(
     r"|payload_not_exact: (?:[\w$-]{1,63}|a member)"
     r"|slot_lost: [a-z0-9_]{1,63}"
     r"|registry_unavailable: [A-Za-z]{1,64}"
+    r"|publication_lost: (?:[a-z0-9_]{1,63}|a publication)"
+    r"|log_behind: (?:[\w$-]{1,63}|a database)|database_is_standby: a database"
+    r"|key_not_captured: [\w$-]{1,63}\.[\w$-]{1,63}"
     r"|text_not_utf8: a text|value_not_exact: a number|schema_ambiguous: a decimal"
     r"|topic_not_own: [a-z0-9-]{1,63}"
     r"|dead_letter_not_written: [\w.-]{1,249}: [A-Za-z]{1,64}"
-    r"|pattern_too_slow: (?:(?:column|index) [\w$-]{1,63}|a text)"
+    r"|pattern_too_slow: (?:column [\w$-]{1,63}|a text)"
     r"|(?:(?:name|default|parameter)_not_plain|schema_missing|schema_too_large|value_not_exact"
     r"|change_ambiguous): "
     r"[\w.-]{1,260} at offset [0-9]{1,19}: [\w\\]{0,106}"
@@ -211,7 +240,8 @@ _REFUSED = re.compile(
 )
 """A refusal, its code with what it names: of `WholeRows` table and column, of `OwnTopics` the
 domain, of `DeadLetters` the topic and Kafka's error, of `ExactColumns` the column or the table, of
-`BoundedMatches` the column or the index, of `Identities` the table, of `LostSlots` the slot, of
+`BoundedMatches` the column, of `Identities` the table, of `LostSlots` the slot, of `Publications`
+the publication, of `LogPositions` the database, of
 `SkippedRecords` the partition and the position, of the Avro converter nothing, of `PlainNames` and
 `ExactValues` the record's place and the field. No error but theirs has that class."""
 _UNCONVERTED = re.compile(

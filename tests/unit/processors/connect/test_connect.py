@@ -464,8 +464,21 @@ def test_a_class_of_the_operators_has_the_settings_that_the_operator_names(tmp_p
         ),
         ("mesh.RefusedException: pattern_too_slow: column a: the", "pattern_too_slow: column a; "),
         (
-            "mesh.RefusedException: pattern_too_slow: index a-b$: the",
-            "give the table a primary key",
+            "mesh.RefusedError: publication_lost: sdm_east_shop: it was",
+            "publication_lost: sdm_east_shop; PostgreSQL goes on without it",
+        ),
+        ("mesh.RefusedException: log_behind: shop: its", "log_behind: shop; the server was set"),
+        (
+            "mesh.RefusedException: database_is_standby: a database: a",
+            "database_is_standby: a database; make the publication at the primary",
+        ),
+        (
+            "mesh.RefusedException: key_not_captured: public.users: its",
+            "key_not_captured: public.users; Debezium knows the type of no column",
+        ),
+        (
+            f'{PSQL}: ERROR: query would be affected by row-level security policy for table "a"',
+            "ALTER ROLE ... BYPASSRLS",
         ),
         ("mesh.RefusedException: pattern_too_slow: a text: the", "pattern_too_slow: a text; "),
         (
