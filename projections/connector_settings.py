@@ -241,6 +241,20 @@ def faults(config: Mapping[str, str], *, shared: bool = False) -> Iterator[str]:
         elif allowed is not None and not allowed.fits(value):
             yield f"{name}: it must be {allowed.words}"
     yield from connector_transforms.faults(config)
+    yield from _of_class(kind, config)
+    if known is not None:
+        yield from connector_transforms.delimiter_faults(config)
+    if config.get("errors.tolerance") == "all" and not config.get(
+        "errors.deadletterqueue.topic.name"
+    ):
+        yield (
+            "errors.tolerance: all goes with errors.deadletterqueue.topic.name: else records are "
+            "lost in silence"
+        )
+
+
+def _of_class(kind: str, config: Mapping[str, str]) -> Iterator[str]:
+    """What transforms and converters would do to changes, and to the keys of a sink's rows."""
     if kind == POSTGRES:
         for name in written_as_structs(config):
             yield f"{name}: StringConverter writes Struct{{...}} of a row: leave it out, for Avro"
@@ -252,15 +266,6 @@ def faults(config: Mapping[str, str], *, shared: bool = False) -> Iterator[str]:
             )
     if kind == JDBC_SINK and config.get("primary.key.mode") == "record_key":
         yield from connector_transforms.key_faults(config)
-    if known is not None:
-        yield from connector_transforms.delimiter_faults(config)
-    if config.get("errors.tolerance") == "all" and not config.get(
-        "errors.deadletterqueue.topic.name"
-    ):
-        yield (
-            "errors.tolerance: all goes with errors.deadletterqueue.topic.name: else records are "
-            "lost in silence"
-        )
 
 
 def left_over(config: Mapping[str, str]) -> list[str]:
