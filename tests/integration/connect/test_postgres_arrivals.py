@@ -404,12 +404,17 @@ def test_a_column_whose_type_has_the_name_of_a_table_beside_it_is_refused(
     for name in NAMESAKES:
         database.execute(f'CREATE TABLE {place}."{name}" (id int PRIMARY KEY)')
     database.execute(f"CREATE TYPE {place}.inet AS ENUM ('a')")
-    columns = {"a": "uuid", "b": "uuid[]", "c": "integer[]", "d": "inet", "e": "date"}
+    columns = {"a": "uuid", "b": "uuid[]", "c": "boolean[]", "d": "inet", "e": "date"}
     table = make(database, place, columns)
     adding = (*NOUN, "add", fresh("kinds"), "--type", "debezium-postgres", "--table", table)
     told = " ".join(sdm(*adding, "-d", owner.name, code=ExitCode.REFUSED).err.split())
+    # without its column the key would be another one
+    assert f"refused (key_not_captured): {table}.id is of the type integer" in told
+    assert f"takes {place}.int4," in told
+    database.execute(f'DROP TABLE {place}."int4"')
+    told = " ".join(sdm(*adding, "-d", owner.name, code=ExitCode.REFUSED).err.split())
     assert "refused (column_not_captured)" in told
-    for column, namesake in (("a", "uuid"), ("b", "uuid"), ("c", "int4"), ("d", "inet")):
+    for column, namesake in (("a", "uuid"), ("b", "uuid"), ("c", "bool"), ("d", "inet")):
         assert f"{table}.{column} is of the type" in told
         assert f"takes {place}.{namesake}," in told
     assert f"{table}.e" not in told
@@ -434,7 +439,8 @@ def test_values_that_would_be_lost_are_told_before_the_connector_starts(
     ("key", "is_told"),
     [
         ("PRIMARY KEY (id, day)", True),
-        ("UNIQUE (day)", True),
+        # a unique index is no key
+        ("UNIQUE (day)", False),
         ("PRIMARY KEY (id) INCLUDE (day)", False),
         ("PRIMARY KEY (id), UNIQUE (day)", False),
     ],
