@@ -285,12 +285,16 @@ class _Bytes:
         data: the same bytes, in which it is quicker to search.
         names: each behind its length, and as a text.
         """
-        first = self._at
-        begin, size = first + 1, data[first]
+        begin, size, shift = self._at + 1, data[self._at], 7
         if size >= 0x80:
-            size, begin = (size & 0x7F) | data[begin] << 7, begin + 1
-            if data[begin - 1] >= 0x80:
-                return []
+            size &= 0x7F
+            # a batch is of less than two to the 34th bytes
+            while shift < 35:
+                part, begin = data[begin], begin + 1
+                size |= (part & 0x7F) << shift
+                shift += 7
+                if part < 0x80:
+                    break
         end = at = begin + (size >> 1)
         if size & 1 or end > len(data):
             return []

@@ -4,6 +4,7 @@ The topic is read from its end back, in growing steps, until what comes before i
 A topic is filled in the order of its source, but for records that say otherwise (`AGAIN`).
 """
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -17,11 +18,13 @@ AGAIN = "mesh.again"
 """Header before `mesh.source`: every record before this one has a place before that number."""
 MOST_PLACES = 64_000_000
 """Of all partitions together. Each is a bit, also in each task of Spark's."""
-MOST_RECORDS = 8_000_000
-"""Of all partitions together: two minutes of reading."""
+MOST_CPU_S, MOST_S = 120.0, 300.0
+"""So long it is read back at most, some 8 million records; ten minutes would end the worker."""
 _FIRST, _STEP = 64, 2
 """Records that are read first, and so many times as many in each step back."""
 _LONGEST = 19
+_LOOK = 64
+"""Records, each of which may have ten thousand headers, between looks at the clock."""
 _ENDS = (AGAIN.encode(), HEADER.encode())
 
 
@@ -83,25 +86,29 @@ def standing(
 
 
 class _Room:
-    """How many places and records there were in all partitions."""
+    """How many places there were in all partitions, and for how long they are looked for."""
 
     def __init__(self, topic: str) -> None:
         self._topic, self._places, self._records = topic, 0, 0
+        self._cpu, self._wall = time.thread_time() + MOST_CPU_S, time.monotonic() + MOST_S
 
     def take(self, partition: int, floor: int, places: int) -> None:
         """One record more, and so many places."""
         self._places += places
         self._records += 1
-        if self._places > MOST_PLACES or self._records > MOST_RECORDS:
+        if self._places > MOST_PLACES or (self._records % _LOOK == 0 and self._is_over()):
             raise CopyError(
                 "too_much_again",
-                f"behind offset {floor} of the stream's partition {partition}, where the last "
-                f"whole batch ended, {self._topic} holds more than {MOST_RECORDS} records, or of "
-                f"more than {MOST_PLACES} offsets of the stream: too many to look through, so that "
-                "it is not known which are still to be written. Drop the statement, and add it "
-                "again with --from latest (what is in neither of its topics until then is left "
+                f"behind offset {floor} of the stream's partition {partition}, which the statement "
+                f"was last known to have dealt with, {self._topic} holds more than can be looked "
+                f"through in {MOST_CPU_S:g} s, or of more than {MOST_PLACES} of its offsets, "
+                "so that it is not known what is still to be written. Drop the statement, and add "
+                "it again with --from latest (what is in neither of its topics until then is left "
                 "out), or add another one that fills another topic",
             )
+
+    def _is_over(self) -> bool:
+        return time.thread_time() > self._cpu or time.monotonic() > self._wall
 
 
 class _Back:
@@ -175,9 +182,10 @@ class _Back:
 
     def _mark(self, place: int) -> None:
         found = self.found
+        more = max(0, place + 1 - found.next) if place >= found.floor else 0
+        self._room.take(self._partition, found.floor, more)
         if place < found.floor:
             return
-        self._room.take(self._partition, found.floor, max(0, place + 1 - found.next))
         if place >= found.next:
             found.next = place + 1
             found.places.extend(bytes((place - found.floor) // 8 + 1 - len(found.places)))

@@ -134,12 +134,30 @@ def test_what_is_of_an_earlier_life_ends_the_search(west: MemoryCluster) -> None
     assert places(stood(west, floor=4, begin=2)) == [6]
 
 
-@pytest.mark.parametrize("bound", ["MOST_PLACES", "MOST_RECORDS"])
+@pytest.mark.parametrize(
+    ("clock", "bound"), [("thread_time", "MOST_CPU_S"), ("monotonic", "MOST_S")]
+)
+def test_nobody_is_read_back_for_long_whatever_stands_there(
+    west: MemoryCluster, monkeypatch: pytest.MonkeyPatch, clock: str, bound: str
+) -> None:
+    # places before the floor are none that are kept, and take as long to read
+    fill(west, *[place(1, until=9) for _ in range(100)])
+    monkeypatch.setattr(module, "_LOOK", 10)
+    now = iter(range(1_000_000))
+    monkeypatch.setattr(module.time, clock, lambda: next(now))
+    monkeypatch.setattr(module, bound, 20)
+    assert stood(west, floor=2, says=True).known == 2
+    monkeypatch.setattr(module, bound, 2)
+    with pytest.raises(CopyError) as caught:
+        stood(west, floor=2, says=True)
+    assert caught.value.code == "too_much_again"
+
+
 def test_more_than_there_is_room_for_is_refused(
-    west: MemoryCluster, monkeypatch: pytest.MonkeyPatch, bound: str
+    west: MemoryCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(west, *[place(offset) for offset in (1, 2, 3, 4, 5, 6, 7)])
-    monkeypatch.setattr(module, bound, 5)
+    monkeypatch.setattr(module, "MOST_PLACES", 5)
     assert places(stood(west, floor=3)) == [3, 4, 5, 6, 7]
     with pytest.raises(CopyError) as caught:
         stood(west, floor=2)
