@@ -7,13 +7,14 @@ one, the same record would give another value when the statement is planned anew
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any
 
 from mesh_events.full_names import named_types, with_full_names
 from mesh_events.schema_resolution import field_pairs, is_of_kind, kind_of, picked
 from spark_streams.sql.resolve import Query
 from spark_streams.sql.shape import Meaning, meaning
-from spark_streams.sql.tree import Column
+from spark_streams.sql.tree import Between, Binary, Cast, Column, In, Is, Node
 
 _OF_MEANING = {
     Meaning.DAYS: "DATE",
@@ -34,21 +35,34 @@ _CATALYST = "spark.sql.catalyst.type"
 """Spark's own name of the type that it wrote as an int or a long."""
 _PLAIN = {"long": "BIGINT", "bytes": "BINARY", "fixed": "BINARY", "enum": "STRING"}
 _WIDER = {("INT", "BIGINT")}
-"""(Then, now) with the same value in whatever is computed."""
-_PROMOTED = {("INT", "DOUBLE"), ("FLOAT", "DOUBLE"), ("STRING", "BINARY"), ("BINARY", "STRING")}
+"""(Then, now) that compare, and are cast, alike; a hash, a shift or a sum that wraps is not."""
+_COMPARING = {"=", "<>", "<", "<=", ">", ">=", "<=>"}
+_PROMOTED = {
+    *_WIDER,
+    ("INT", "DOUBLE"),
+    ("FLOAT", "DOUBLE"),
+    ("STRING", "BINARY"),
+    ("BINARY", "STRING"),
+}
 """(Then, now) of which a column that comes out as it is tells by the schema of the result."""
 Path = tuple[str, ...]
 
 
+class Use(IntEnum):
+    """What is done with a column, the most at last."""
+
+    SHOWN = 0
+    """It comes out as it is."""
+    COMPARED = 1
+    COMPUTED = 2
+
+
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A column, or a field inside it, that a statement reads; names are in any case.
-
-    computed: whether something is computed with it; else it comes out as it is.
-    """
+    """A column, or a field inside it, that a statement reads; names are in any case."""
 
     column: Column
-    computed: bool
+    use: Use
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +76,30 @@ class Other:
 
 def reads(query: Query) -> dict[str, dict[Path, Read]]:
     """Alias of a source -> path -> what is read of it, once for each."""
-    nodes = [(one.node, True) for lookup in query.lookups for one in lookup.key.values()]
+    nodes = [(one.node, Use.COMPARED) for lookup in query.lookups for one in lookup.key.values()]
     conditions = [query.where, *(lookup.condition for lookup in query.lookups)]
-    nodes += [(one, True) for one in conditions if one is not None]
-    out = [one.expression for one in query.out]
-    nodes += [(one, not isinstance(one, Column)) for one in out]
+    nodes += [(one, Use.COMPUTED) for one in conditions if one is not None]
+    nodes += [(one.expression, Use.SHOWN) for one in query.out]
     found: dict[str, dict[Path, Read]] = {}
-    for node, computed in nodes:
-        for one in node.walk():
-            if isinstance(one, Column):
-                known = found.setdefault(one.alias, {})
-                path = tuple(name.lower() for name in one.path)
-                if path not in known or (computed and not known[path].computed):
-                    known[path] = Read(one, computed)
+    for node, use in nodes:
+        if isinstance(node, Column):
+            known = found.setdefault(node.alias, {})
+            path = tuple(name.lower() for name in node.path)
+            if path not in known or use > known[path].use:
+                known[path] = Read(node, use)
+            continue
+        inner = Use.COMPARED if _compares(node) else Use.COMPUTED
+        # behind all others that are to be looked at
+        nodes.extend((one, inner) for one in node.children)
     return found
+
+
+def _compares(node: Node) -> bool:
+    """Whether a whole number gives the same here, whatever its type is; its bytes are others."""
+    if isinstance(node, Cast):
+        return node.to.name.lower() != "binary"
+    is_operator = isinstance(node, Binary) and node.op in _COMPARING
+    return is_operator or isinstance(node, Between | In | Is)
 
 
 def sql_type(schema: Any) -> str:
@@ -128,9 +152,9 @@ class Kinds:
     def __init__(self, now: Types, then: Types, within: Path = ()) -> None:
         self._now, self._then, self._within = now, then, within
         self._pairs: dict[tuple[int, int], Mapping[str, tuple[Any, Any]]] = {}
-        self._known: dict[tuple[int, int, bool], Other | None] = {}
+        self._known: dict[tuple[int, int, Use], Other | None] = {}
 
-    def other(self, path: Path, *, computed: bool) -> Other | None:
+    def other(self, path: Path, *, use: Use) -> Other | None:
         """The first place at or below a column's path with another type; None if there is none.
 
         A field that was not written has its default, and no type of its own.
@@ -149,46 +173,46 @@ class Kinds:
         if len(place) == len(self._within) + 1:
             meant = meaning(now), meaning(then)
             if meant != (Meaning.ITSELF, Meaning.ITSELF):
-                return self._time(called, now, then, computed=computed)
-        found = self._first(now, then, computed=computed)
+                return self._time(called, now, then, use=use)
+        found = self._first(now, then, use=use)
         return found and Other(f"{called}{found.path}" or "the value", found.then, found.now)
 
-    def _time(self, path: str, now: Any, then: Any, *, computed: bool) -> Other | None:
+    def _time(self, path: str, now: Any, then: Any, *, use: Use) -> Other | None:
         """As `other`, of a column that is a time by Debezium's name, or was."""
         read, written = self._now.branches(now), self._then.branches(then)
         if any(not is_of_kind(one, branch) for one in read for branch in written):
             return None
         types = _column_type(now, read), _column_type(then, written)
-        return _compared(path, *types, computed=computed)
+        return _compared(path, *types, use=use)
 
-    def _first(self, now: Any, then: Any, *, computed: bool) -> Other | None:
+    def _first(self, now: Any, then: Any, *, use: Use) -> Other | None:
         """The first difference of two types; its path begins behind them."""
         read, written = self._now.branches(now), self._then.branches(then)
         for branch in written:
             for one in read if len(read) == 1 else picked(read, branch):
-                if found := self._difference(one, branch, computed=computed):
+                if found := self._difference(one, branch, use=use):
                     return found
         return None
 
-    def _difference(self, now: Any, then: Any, *, computed: bool) -> Other | None:
+    def _difference(self, now: Any, then: Any, *, use: Use) -> Other | None:
         """As `_first`, of types that are no unions."""
         if not is_of_kind(now, then):
             return None  # an earlier record is not read, and goes to the dead letters
         if (kind := kind_of(now)) != kind_of(then) or kind not in ("record", "array", "map"):
-            return _compared("", sql_type(now), sql_type(then), computed=computed)
+            return _compared("", sql_type(now), sql_type(then), use=use)
         if kind == "record":
-            return self._of_records(now, then, computed=computed)
+            return self._of_records(now, then, use=use)
         mark, inner = ("[]", "items") if kind == "array" else ("{}", "values")
-        found = self._first(now[inner], then[inner], computed=computed)
+        found = self._first(now[inner], then[inner], use=use)
         return found and Other(f"{mark}{found.path}", found.then, found.now)
 
-    def _of_records(self, now: Any, then: Any, *, computed: bool) -> Other | None:
+    def _of_records(self, now: Any, then: Any, *, use: Use) -> Other | None:
         """Of each pair of records it is found once, from wherever they are used."""
-        key = id(now), id(then), computed
+        key = id(now), id(then), use
         if key not in self._known:
             self._known[key] = None
             for name, pair in self._fields(now, then).items():
-                if found := self._first(*pair, computed=computed):
+                if found := self._first(*pair, use=use):
                     self._known[key] = Other(f".{name}{found.path}", found.then, found.now)
                     break
         return self._known[key]
@@ -213,13 +237,13 @@ def _column_type(kind: Any, branches: Sequence[Any]) -> str:
     return " or ".join(map(sql_type, branches)) or "NULL"
 
 
-def _compared(path: str, now: str, then: str, *, computed: bool) -> Other | None:
+def _compared(path: str, now: str, then: str, *, use: Use) -> Other | None:
     """The two types, unless one may be in the place of the other."""
     pair = then, now
-    if now == then or pair in _WIDER:
+    if now == then or (pair in _WIDER and use <= Use.COMPARED):
         return None
     is_decimal = all(one.startswith("DECIMAL") for one in pair)
     # of one scale: another one is refused as another meaning
-    if not computed and (pair in _PROMOTED or is_decimal):
+    if use is Use.SHOWN and (pair in _PROMOTED or is_decimal):
         return None
     return Other(path, then, now)

@@ -356,7 +356,7 @@ def _require_same_kinds(
     for number, schema in earlier:
         kinds = Kinds(now, Types(json.loads(schema)), within)
         for one in read:
-            if other := kinds.other(one.column.path, computed=one.computed):
+            if other := kinds.other(one.column.path, use=one.use):
                 raise SqlError(
                     "incompatible_schema",
                     f"{other.path} of {name} is {other.then} by the schema {number} of its values "

@@ -256,3 +256,25 @@ def test_every_earlier_version_counts() -> None:
 )
 def test_a_type_is_called_as_spark_calls_it(schema: Any, kind: str) -> None:
     assert sql_type(schema) == kind
+
+
+@pytest.mark.parametrize(
+    ("sql", "is_taken"),
+    [
+        ("SELECT x AS y FROM w.t t", True),
+        ("SELECT id FROM w.t t WHERE x > 5 AND x IN (7, 8) AND x BETWEEN 1 AND 9", True),
+        ("SELECT id FROM w.t t WHERE x IS NOT NULL", True),
+        ("SELECT hash(x) AS y FROM w.t t", False),
+        ("SELECT md5(CAST(x AS BINARY)) AS y FROM w.t t", False),
+        ("SELECT x * 1000000 AS y FROM w.t t", False),
+        ("SELECT id FROM w.t t WHERE x + 1 > 5", False),
+    ],
+)
+def test_a_whole_number_may_become_a_larger_one_where_it_is_compared(
+    sql: str, is_taken: bool
+) -> None:
+    versions = value("int"), value("long")
+    if is_taken:
+        assert plan(sql, *versions)
+    else:
+        assert "x of w.t is INT by the schema 7" in refusal(sql, *versions)
