@@ -17,16 +17,16 @@ object RegistryAnswers {
 
   /** Throws where a lookup has failed for another reason than the schema itself. */
   def require(error: RuntimeException): RuntimeException = {
-    if (!isOfSchema(error))
+    if (isOfRegistry(error))
       throw new RefusedError("registry_unavailable: " + error.getClass.getSimpleName + ": ", error)
     error
   }
 
-  /** The registry has none of this id, or what it has is no schema that can be read. */
-  private def isOfSchema(error: RuntimeException): Boolean = {
+  /** What its client throws, but for a schema that is not there; what else fails is the schema. */
+  private def isOfRegistry(error: RuntimeException): Boolean = {
     val name = error.getClass.getName
-    name.startsWith(client) && name.endsWith("NotFoundException") ||
-    name.startsWith("org.apache.avro.") || error.isInstanceOf[NullPointerException] ||
-    error.isInstanceOf[org.apache.kafka.connect.errors.DataException]
+    error.isInstanceOf[java.io.UncheckedIOException] ||
+    name.startsWith("io.apicurio.rest.client.") ||
+    name.startsWith(client) && !name.endsWith("NotFoundException")
   }
 }

@@ -264,7 +264,7 @@ def reason_of(trace: str) -> str:
     lines = trace.split("\n")
     causes = [lines[0], *(line[len(_CAUSE) :] for line in lines if line.startswith(_CAUSE))]
     ways = [way for sign, way in _WAYS_OUT if any(sign.match(one) for one in causes)]
-    refused = _REFUSED.match(causes[-1])
+    refused = next((found for one in reversed(causes) if (found := _REFUSED.match(one))), None)
     name = refused["refusal"] if refused else error_name(trace)
     if refused and (way := _REFUSALS.get(name.partition(":")[0])):
         ways.append(way)

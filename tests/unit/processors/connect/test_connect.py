@@ -495,6 +495,16 @@ def test_a_failure_that_trying_again_does_not_mend_names_the_way_out(trace: str,
     assert way in cause(Part(0, "FAILED", f"org.A: failed\n\tat x\nCaused by: {trace}"))
 
 
+def test_a_failure_is_told_by_the_refusal_behind_it() -> None:
+    """A refusal may have a cause of its own."""
+    trace = (
+        "org.A: failed\n\tat x\nCaused by: mesh.RefusedError: registry_unavailable: "
+        "RestClientException: \n\tat y\nCaused by: io.apicurio.X: refused\n\tat z"
+    )
+    told = cause(Part(0, "FAILED", trace))
+    assert "registry_unavailable: RestClientException; the schema registry did not say" in told
+
+
 @pytest.mark.parametrize(
     "quoted",
     [
