@@ -13,6 +13,7 @@ _DRIVER = frozenset({"sslmode", "ssl", "currentSchema"})
 """What an address of a database may say to its driver: nothing that loads a class or a file."""
 _SCHEMA = re.compile(r"[A-Za-z0-9_]{1,63}")
 _TABLE_FORM = re.compile(r"(?:[A-Za-z0-9_]+\.)?[A-Za-z0-9_]+")
+_LISTS = ("field.include.list", "field.exclude.list")
 _PARTS = ("partition", "offset")
 _INSERTING = "InsertField$Value"
 
@@ -56,6 +57,14 @@ def _of_rows(config: Config) -> Iterator[str]:
                 f"write {values}"
             )
     fields = items(config.get("primary.key.fields", ""))
+    by_key = config.get("primary.key.mode") == "record_key"
+    for setting in ("primary.key.fields", *_LISTS):
+        if by_key and config.get(setting):
+            yield (
+                f"{setting}: leave it out with primary.key.mode=record_key: without a field of its "
+                "key a record would find the rows of others (ReplaceField$Value leaves fields of "
+                "values out)"
+            )
     by_value = config.get("primary.key.mode") == "record_value"
     if by_value and not all(_field(config, part) in fields for part in _PARTS):
         yield (
