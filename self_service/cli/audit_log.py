@@ -34,7 +34,7 @@ from self_service.cli.times import parse_time, stamp
 COLUMNS = ("offset", "time", "type", "subject", "domain", "actor", "outcome", "detail")
 _LEAST_READ = 1000
 """Records that are read for the last steps at least; eight times as many where they do not do."""
-_LATE_MS = 600_000
+_LATE_MS = 5_000
 """A fact that is older than its record by so much may be a copy of one that stands before."""
 KINDS = (*(kind.value for kind in Kind), UNREADABLE)
 
@@ -183,12 +183,11 @@ def _latest(mesh: Mesh, wanted: "Wanted", limit: int) -> History | None:
 
 
 def _is_older(steps: Sequence[Step]) -> bool:
-    """Whether the mesh said something long before the first of these records was appended."""
-    begin = steps[0].time - _LATE_MS if steps else 0
+    """Whether the mesh said something before its record was appended, as a copy of it is."""
     return any(
         one.kind == Kind.FACT
         and one.event is not None
-        and milliseconds(one.event.meta.time) < begin
+        and milliseconds(one.event.meta.time) < one.time - _LATE_MS
         for one in steps
     )
 

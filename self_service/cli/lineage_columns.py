@@ -14,8 +14,8 @@ from self_service.cli.output import note
 if TYPE_CHECKING:
     from mesh_events.registry import Registry
 
-KEY, _OF_KEY = "key", "key."
-"""How the columns of keys are told apart from those of values, whose names have no dot."""
+KEY, _OF_KEY = "(key)", "key."
+"""A key that is one value, and what stands before the columns of others: no field is called so."""
 Origins = dict[str, list[tuple[Place, str]]]
 """Column of what a step fills -> the columns that it is made of, each with its topic or table."""
 
@@ -117,7 +117,7 @@ def _keys(registry: "Registry", source: Place) -> Origins:
 
 
 def _key_columns(registry: "Registry", topic: str) -> list[str]:
-    """The columns of a topic's keys, each behind `key.`; `key` where it is one value."""
+    """The columns of a topic's keys, each behind `key.`; `(key)` where it is one value."""
     from spark_streams.sql.shape import KEY as WHOLE
     from spark_streams.sql.shape import key_columns
 

@@ -222,3 +222,20 @@ def test_columns_of_keys_are_told() -> None:
         if step.kind == "statement"
     ]
     assert found["key.user"] == [(("west", "west.visits"), "key.user")]
+
+
+def test_a_column_called_key_is_none_of_the_key() -> None:
+    class Whole(Schemas):
+        def versions(self, subject: str) -> dict[int, str]:
+            return {1: '"string"'} if subject.endswith("-key") else super().versions(subject)
+
+    image = joined().image
+    tree = upstream(image, RESULT)
+    known = Whole(west_visits="ip user", east_users="id")
+    [found] = [
+        origins
+        for step, origins in Columns.of(known, image, [tree]).steps.items()  # type: ignore[arg-type]
+        if step.kind == "statement"
+    ]
+    assert found["(key)"] == [(("west", "west.visits"), "(key)")]
+    assert "key" not in found
