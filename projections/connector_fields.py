@@ -37,7 +37,7 @@ def blind(config: Settings) -> list[str]:
     """
     found = []
     for name, kind, of in _transforms(config):
-        if kind == _OUTBOX or (kind == _UNWRAP and "predicate" not in of):
+        if kind in (_OUTBOX, _UNWRAP) and "predicate" not in of:
             break
         if kind in _NAMING:
             found.append(name)

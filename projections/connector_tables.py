@@ -58,6 +58,8 @@ _OF_VALUES = {
     "row_security": "off",
     # names in defaults and types
     "quote_all_identifiers": "off",
+    # that a publication is gone is a warning alone
+    "client_min_messages": "warning",
 }
 """Of a capture's sessions, whatever the server, the database and the role have: PostgreSQL writes
 values of its log as texts by them, and Debezium reads those of its defaults."""

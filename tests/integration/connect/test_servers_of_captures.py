@@ -21,6 +21,7 @@ OTHERWISE = (
     "bytea_output = 'escape'",
     "intervalstyle = 'sql_standard'",
     "extra_float_digits = 0",
+    "client_min_messages = error",
     "quote_all_identifiers = on",
 )
 VALUES: dict[str, tuple[str, str, Any]] = {

@@ -489,7 +489,8 @@ def test_rows_are_not_written_as_texts_of_structs(converter: str, side: str) -> 
 
 def test_no_setting_of_a_server_changes_values_of_a_capture() -> None:
     found = pinned("east.shop", OF_POSTGRES)["driver.options"]
-    for one in ("bytea_output=hex", "IntervalStyle=postgres", "row_security=off"):
+    warning = "client_min_messages=warning"
+    for one in ("bytea_output=hex", "IntervalStyle=postgres", "row_security=off", warning):
         assert f"-c {one}" in found
     for name in ("driver.options", "database.options"):
         assert not_allowed({**OF_POSTGRES, name: "-c bytea_output=escape"}) is not None
@@ -586,6 +587,13 @@ def test_rows_that_are_found_by_their_values_are_those_of_a_position() -> None:
     assert unfit({**by_value, **position}) is None
     assert unfit({**by_value, **position, "primary.key.fields": "at"}) is not None
     assert unfit({**by_value, **position, "transforms": ""}) is not None
+
+
+@pytest.mark.parametrize(
+    "setting", ["primary.key.fields", "field.include.list", "field.exclude.list"]
+)
+def test_nothing_cuts_the_key_by_which_rows_are_found(setting: str) -> None:
+    assert f"{setting}: leave it out" in str(unfit({**SINK, setting: "id"}))
 
 
 def test_no_sink_empties_a_table_whatever_its_config_on_the_log_says() -> None:

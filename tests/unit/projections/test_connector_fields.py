@@ -86,6 +86,9 @@ def test_what_names_fields_of_rows_finds_none_in_changes(name: str) -> None:
     assert blind({**of_rows(found), "transforms": "t,row"}) == ["t"]
     assert blind({**of_rows(found), "transforms.row.predicate": "p"}) == ["t"]
     assert blind(of_rows(found)) == []
+    router = {"transforms": "out,t", "transforms.out.type": f"{DEBEZIUM}.outbox.EventRouter"}
+    assert blind({**found, **router}) == []
+    assert blind({**found, **router, "transforms.out.predicate": "p"}) == ["t"]
     assert blind(config(f"{SMT}.{name}$Key", fields="last")) == []
     for ask in (
         lambda: captured(found, ["last"]),
