@@ -5,13 +5,9 @@ from collections.abc import Mapping, Sequence
 from mesh_events.errors import RefusedError
 from processors.connect import postgres_types
 from processors.connect.postgres_types import Column
+from projections.connector_values import items
 
 _SHOWN = 10
-
-
-def listed(text: str) -> list[str]:
-    """The items of a setting."""
-    return [one.strip() for one in text.split(",") if one.strip()]
 
 
 def taken(
@@ -24,8 +20,8 @@ def taken(
         config: of the connector.
         needed: what an outbox's router reads, empty for tables.
     """
-    included = listed(config.get("column.include.list", ""))
-    excluded = listed(config.get("column.exclude.list", ""))
+    included = items(config.get("column.include.list", ""))
+    excluded = items(config.get("column.exclude.list", ""))
     return [
         one
         for one in columns
@@ -67,7 +63,7 @@ def require_arrival(captured: Sequence[Column], config: Mapping[str, str]) -> No
         RefusedError: `column_not_captured`.
     """
     if faults := _faults(captured, config):
-        excluded = listed(config.get("column.exclude.list", ""))
+        excluded = items(config.get("column.exclude.list", ""))
         left = ",".join([*excluded, *(one.path for one, _ in faults)])
         raise RefusedError(
             "column_not_captured",

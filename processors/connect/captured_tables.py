@@ -7,7 +7,6 @@ from typing import NamedTuple
 from mesh_events.errors import RefusedError
 from processors.connect import postgres_types, published_tables
 from processors.connect.captured_columns import (
-    listed,
     require_arrival,
     require_keys,
     taken,
@@ -17,6 +16,7 @@ from processors.connect.databases import Connection, Login, ask
 from processors.connect.postgres_types import Column
 from processors.connect.published_tables import Publishing, require_published, require_publishing
 from projections.connector_rows import EVENT_ROUTER
+from projections.connector_values import items
 
 _THERE = """
 SELECT table_schema || '.' || table_name FROM information_schema.tables
@@ -194,7 +194,7 @@ def require_tables(
         database was not asked: one that cannot be reached from here, or does not answer in time, is
         left to Connect.
     """
-    wanted = sorted(listed(config.get("table.include.list", "")))
+    wanted = sorted(items(config.get("table.include.list", "")))
     login = Login(
         config.get("database.hostname", ""),
         config.get("database.port", "5432"),
@@ -252,7 +252,7 @@ def _require_captured(
         kept,
         is_outbox=bool(needed),
         is_kept=is_kept,
-        skipped=listed(config.get("skipped.operations", "")),
+        skipped=items(config.get("skipped.operations", "")),
     )
     if not needed:
         require_keys(found.columns, captured, config)
