@@ -32,7 +32,8 @@ def registry_folder(store: JarStore, cache: Path) -> Path:
 def _patch(folder: Path) -> None:
     """Put the classes into the jars that have the ones which are patched."""
     made = folder / "registry-jvm.jar"
-    compile_for_registry(made, joined(sorted((folder / "lib" / "main").glob("*.jar"))))
+    theirs = [*(folder / "lib" / "main").glob("*.jar"), *(folder / "app").glob("*.jar")]
+    compile_for_registry(made, joined(sorted(theirs)))
     with zipfile.ZipFile(made) as ours:
         for pattern, classes in registry_jvm.PATCHED.items():
             found = list(folder.glob(pattern))

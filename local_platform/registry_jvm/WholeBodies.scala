@@ -70,7 +70,10 @@ object WholeBodies {
   private val handed = new ThreadLocal[RoutingContext]
   private val current = new ThreadLocal[Body]
 
-  /** Whether the request waits for its body; then `handler` is given it again when that is whole. */
+  /**
+   * Whether the request is answered, or waits for its body; then `handler` is given it again when that is
+   * whole.
+   */
   def waits(handler: Handler[RoutingContext], context: RoutingContext): Boolean = {
     val request = context.request
     CrowdedConnections.asks(request.connection)
@@ -78,7 +81,11 @@ object WholeBodies {
     val announced = length(request.getHeader("Content-Length"))
     val hasBody = (isInParts || announced != 0) && context.getBody == null && !request.isEnded
     val isKnown = request.getHeader("Authorization") == null || context.get[java.lang.Boolean](owned) != null
-    if (!isKnown) {
+    if (!Journal.isRead) {
+      Journal.unavailable(context)
+      isAnswered(context)
+      true
+    } else if (!isKnown) {
       identify(handler, context)
       true
     } else if (hasBody) {

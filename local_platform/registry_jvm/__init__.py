@@ -1,4 +1,4 @@
-"""What of the mesh runs inside the registry: bounds for what its clients may cost it.
+"""What of the mesh runs inside the registry: bounds for its clients, and no answer before it can.
 
 What lives here: the Scala sources, and the jars of the registry whose classes ask for them.
 What does not: how they are compiled (`local_platform.own_jars`) and put there
@@ -16,6 +16,7 @@ SOURCES = (
         Path(__file__).parent / name
         for name in (
             "CrowdedConnections.scala",
+            "Journal.scala",
             "PatchRegistry.scala",
             "UnreadAnswers.scala",
             "WholeBodies.scala",
