@@ -65,14 +65,18 @@ def written_as_structs(config: Mapping[str, str]) -> list[str]:
     ]
 
 
-def with_whole_rows(connector: str, config: Mapping[str, str]) -> dict[str, str]:
+def with_whole_rows(
+    connector: str, config: Mapping[str, str], keyless: str | None = None
+) -> dict[str, str]:
     """The config of a capturing connector that fails at incomplete rows and at TRUNCATE.
 
-    That of an outbox, of which inserts alone are read, fails at values that cannot be converted.
+    So it does at a record without a key of a table that had one. That of an outbox, of which
+    inserts alone are read, fails at values that cannot be converted.
 
     Args:
         connector: its id.
         config: as Debezium is to have it; one that names `skipped.operations` keeps it.
+        keyless: tables that have no primary key, `schema.table` with commas; None: not known.
     """
     # a value that Debezium cannot convert would be null
     found = {**config, "event.converting.failure.handling.mode": "fail"}
@@ -88,6 +92,7 @@ def with_whole_rows(connector: str, config: Mapping[str, str]) -> dict[str, str]
         "transforms": f"{NAME},{others}" if others else NAME,
         f"transforms.{NAME}.type": WHOLE_ROWS,
         f"transforms.{NAME}.placeholder": placeholder,
+        **({} if keyless is None else {f"transforms.{NAME}.keyless": keyless}),
     }
 
 

@@ -16,6 +16,7 @@ from projections.connector_values import (
     FIELDS,
     HOST,
     IDENTIFIER,
+    NO_TABLES,
     PORT,
     REFERENCE,
     TABLE,
@@ -98,6 +99,9 @@ OF_SINKS: Mapping[str, Kind] = {
     "errors.deadletterqueue.topic.replication.factor": number(-1, 9),
     "errors.deadletterqueue.context.headers.enable": BOOLEAN,
 }
+KEYLESS = "table.keyless.list"
+"""Tables that are captured without a primary key: of another one a record without a key fails the
+connector. Not there: nobody has looked."""
 _POSTGRES: Mapping[str, Kind] = {
     "database.hostname": HOST,
     "database.port": PORT,
@@ -122,6 +126,7 @@ _POSTGRES: Mapping[str, Kind] = {
     # else the changes of a partitioned table are none of its own
     "publish.via.partition.root": one_of("true"),
     "table.include.list": TABLES,
+    KEYLESS: NO_TABLES,
     "column.include.list": COLUMNS,
     "column.exclude.list": COLUMNS,
     "replica.identity.autoset.values": listed(

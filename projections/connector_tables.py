@@ -19,6 +19,7 @@ from projections.connector_rows import (
 )
 from projections.connector_settings import (
     JDBC_SINK,
+    KEYLESS,
     OLD_ZONE,
     POSTGRES,
     READ_ANEW,
@@ -243,7 +244,8 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
     if autoset in found:
         tables_of = [one.removesuffix(":FULL") for one in items(found[autoset])]
         found[autoset] = ",".join(f"{_exactly(one)}:FULL" for one in tables_of)
-    return with_whole_rows(connector, found)
+    keyless = found.pop(KEYLESS, None)
+    return with_whole_rows(connector, found, keyless)
 
 
 class Place(NamedTuple):

@@ -103,6 +103,7 @@ TABLE = Kind(
     lambda text: parts(text, 2) is not None,
     'schema.table as the database spells it, neither of them with . , " ` or \\',
 )
+NO_TABLES = Kind(lambda text: not text or listed(TABLE).fits(text), f"empty, or {TABLE.words}")
 TABLES = Kind(lambda text: bool(text) and listed(TABLE).fits(text), f"a list of {TABLE.words}")
 COLUMNS = listed(Kind(lambda text: parts(text, 3) is not None, "schema.table.column"))
 PATTERN = Kind(connector_patterns.is_linear, connector_patterns.WORDS)

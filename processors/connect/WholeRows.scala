@@ -18,7 +18,8 @@ import org.apache.kafka.connect.transforms.Transformation
  *    where the type has no placeholder;
  *  - a TRUNCATE, which removes rows without naming them;
  *  - a key without fields, which all rows would have: Debezium leaves a column out whose type it does
- *    not know.
+ *    not know;
+ *  - no key, of a table that is none of those without: it has lost its primary key.
  *
  * Any other record passes unchanged, but that its `source` says what Debezium leaves to the schema's
  * defaults (`snapshot`). The error names table and column, and begins with a code.
@@ -27,11 +28,16 @@ import org.apache.kafka.connect.transforms.Transformation
 class WholeRows extends Transformation[SourceRecord] {
   private var forms = new util.HashSet[String]()
   private var bytes = new Array[Byte](0)
+  /** Tables without a primary key; null where that is not known. */
+  private var keyless: util.Set[String] = _
 
   override def config: ConfigDef = new ConfigDef()
     .define("placeholder", Type.STRING, Importance.HIGH, "Debezium's unavailable.value.placeholder")
+    .define("keyless", Type.STRING, null, Importance.HIGH, "tables without a primary key, with commas")
 
   override def configure(settings: util.Map[String, _]): Unit = {
+    val tables = settings.get("keyless").asInstanceOf[String]
+    keyless = if (tables == null) null else new util.HashSet[String](util.Arrays.asList(tables.split(","): _*))
     val text = settings.get("placeholder").asInstanceOf[String]
     bytes = text.getBytes(UTF_8)
     forms = new util.HashSet[String]()
@@ -50,6 +56,9 @@ class WholeRows extends Transformation[SourceRecord] {
         if (isNoKey(record.keySchema))
           throw new RefusedException(
             "key_not_captured: " + table(change) + ": its records would have one key, without fields")
+        if (record.keySchema == null && keyless != null && !keyless.contains(table(change)))
+          throw new RefusedException(
+            "key_lost: " + table(change) + ": it had a primary key when it was last looked at")
         require(change, isOfKnownRow(record, change))
         if (change.getStruct("source") != null) tellDefaults(change.getStruct("source"))
       }

@@ -72,12 +72,16 @@ def require_arrival(captured: Sequence[Column], config: Mapping[str, str]) -> No
 
 
 def without_keys(columns: Sequence[Column]) -> list[str]:
-    """What is to be told of tables without a primary key, a text for all of them."""
+    """Tables without a primary key, `schema.table`."""
     keyed = {one.table for one in columns if one.is_key}
-    found = sorted({one.table for one in columns} - keyed)
-    if not found:
+    return sorted({one.table for one in columns} - keyed)
+
+
+def told_without_keys(keyless: Sequence[str]) -> list[str]:
+    """What is to be told of tables without a primary key, a text for all of them."""
+    if not keyless:
         return []
-    named = ", ".join(found[:_SHOWN])
+    named = ", ".join(keyless[:_SHOWN])
     why = "since there is no primary key (a unique index is none)"
     return [f"records of {named} have no keys, {why}: no table of latest rows is made of them"]
 

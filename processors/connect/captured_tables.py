@@ -10,6 +10,7 @@ from processors.connect.captured_columns import (
     require_arrival,
     require_keys,
     taken,
+    told_without_keys,
     without_keys,
 )
 from processors.connect.databases import Connection, Login, ask
@@ -173,9 +174,21 @@ class Found(NamedTuple):
     publishing: Publishing
 
 
+class Captured(NamedTuple):
+    """What is to be known of tables that can be captured.
+
+    told: what of the columns' values does not arrive as it was, a text for each type, and which
+        tables' records have no keys
+    keyless: tables without a primary key; None of an outbox, whose events have keys of their own
+    """
+
+    told: list[str]
+    keyless: list[str] | None
+
+
 def require_tables(
     config: Mapping[str, str], password: str, publication: str = "", before: Collection[str] = ()
-) -> list[str] | None:
+) -> Captured | None:
     """Refuse tables that the database does not have, or that could not be captured as they are.
 
     That is: their changes are not logged in full or not published, or a column would not arrive. An
@@ -189,10 +202,8 @@ def require_tables(
         before: tables that the connector captures already, `schema.table`.
 
     Returns:
-        What of the columns' values does not arrive as it was, a text for each type, and which
-        tables' records have no keys. None where the
-        database was not asked: one that cannot be reached from here, or does not answer in time, is
-        left to Connect.
+        None where the database was not asked: one that cannot be reached from here, or does not
+        answer in time, is left to Connect.
     """
     wanted = sorted(items(config.get("table.include.list", "")))
     login = Login(
@@ -232,8 +243,8 @@ def _require_there(found: Found, wanted: Sequence[str], login: Login) -> None:
 
 def _require_captured(
     found: Found, config: Mapping[str, str], publication: str, kept: Sequence[str]
-) -> list[str]:
-    """What does not arrive as it was; refuses tables whose changes would not arrive in full."""
+) -> Captured:
+    """Refuse tables whose changes would not arrive in full."""
     needed = outbox_columns(config)
     _require_outboxes(found.columns, needed)
     is_kept = config.get("publication.autocreate.mode") == "disabled"
@@ -259,7 +270,10 @@ def _require_captured(
     require_arrival(captured, config)
     in_milliseconds = config.get("time.precision.mode") == "connect"
     told = postgres_types.losses(captured, in_milliseconds=in_milliseconds)
-    return told if needed else [*without_keys(found.columns), *told]
+    if needed:
+        return Captured(told, None)
+    keyless = without_keys(found.columns)
+    return Captured([*told_without_keys(keyless), *told], keyless)
 
 
 def _require_outboxes(columns: Sequence[Column], needed: Sequence[str]) -> None:

@@ -143,6 +143,10 @@ _REFUSALS = {
         "Debezium knows the type of no column of the primary key: give the table a key of other "
         "columns, or these another type, such as text, and add the connector under another name"
     ),
+    "key_lost": (
+        "the table has no primary key any more: give it one, and add the connector under another "
+        "name, or go on with records without keys by --set table.keyless.list=schema.table"
+    ),
     "publication_lost": (
         "PostgreSQL goes on without it, and changes are missing: drop the connector and its "
         "replication slot, and add it under another name, which reads the tables anew"
@@ -228,7 +232,7 @@ _REFUSED = re.compile(
     r"|registry_unavailable: [A-Za-z]{1,64}"
     r"|publication_lost: (?:[a-z0-9_]{1,63}|a publication)"
     r"|log_behind: (?:[\w$-]{1,63}|a database)|database_is_standby: a database"
-    r"|key_not_captured: [\w$-]{1,63}\.[\w$-]{1,63}"
+    r"|key_(?:not_captured|lost): [\w$-]{1,63}\.[\w$-]{1,63}"
     r"|text_not_utf8: a text|value_not_exact: a number|schema_ambiguous: a decimal"
     r"|topic_not_own: [a-z0-9-]{1,63}"
     r"|dead_letter_not_written: [\w.-]{1,249}: [A-Za-z]{1,64}"

@@ -12,6 +12,7 @@ from processors.connect.captured_tables import require_tables
 from processors.connect.cluster import ConnectCluster
 from processors.connect.sink_tables import require_sink
 from projections import connector_config
+from projections.connector_settings import KEYLESS
 from projections.connector_tables import place_of, slot_of, tables
 from projections.connectors import State
 from projections.image import Image
@@ -60,7 +61,7 @@ class Change:
             if dry_run:
                 self._tell_faults(connect, config, image)
             else:
-                self._require_tables(connect, config, image)
+                config = self._with_tables(connect, config, image)
                 if self.saying.wait:
                     # the check would wait for its start a minute at most, and could not say why
                     connect.api.worker()
@@ -131,25 +132,31 @@ class Change:
         except Refusal as refusal:
             raise RefusedError(refusal.rejected.code, refusal.rejected.reason) from refusal
 
-    def _require_tables(
+    def _with_tables(
         self, connect: ConnectCluster, config: dict[str, str], image: Image
-    ) -> None:
-        """Ask the database itself, from here: no server of the mesh calls what a config names."""
+    ) -> dict[str, str]:
+        """The config with what the database itself says of its tables, which it may refuse.
+
+        It is asked from here: no server of the mesh calls what a config names.
+        """
         password = connect.password(self.connector, config)
         match config.get("connector.class"):
             case connector_config.POSTGRES:
-                losses = require_tables(
+                found = require_tables(
                     config, password, slot_of(self.connector), self._captured(image, config)
                 )
-                asked = losses is not None
-                for one in losses or ():
+                asked = found is not None
+                for one in found.told if found else ():
                     note(one)
+                if found is not None and found.keyless is not None:
+                    config = {**config, KEYLESS: ",".join(found.keyless)}
             case connector_config.JDBC_SINK:
                 asked = connect.may_reach(self.connector, config) and require_sink(config, password)
             case _:
-                return
+                return config
         if not asked:
             note(_NOT_ASKED[config["connector.class"]])
+        return config
 
     def _captured(self, image: Image, config: dict[str, str]) -> list[str]:
         """The tables that the connector captures already, from the same database.
@@ -166,7 +173,7 @@ class Change:
     def _tell_faults(self, connect: ConnectCluster, config: dict[str, str], image: Image) -> None:
         """What the connector says of its config, which is not said to the mesh."""
         connect.api.plugin(self.connector, config)
-        self._require_tables(connect, config, image)
+        config = self._with_tables(connect, config, image)
         faults = connect.faults(self.connector, config)
         items = [{"setting": name, "fault": fault} for name, fault in sorted(faults.items())]
         fields = {"connector": self.connector, "valid": not faults}

@@ -190,6 +190,45 @@ def test_a_row_without_a_number_may_get_another_key(
         sdm(*NOUN, "drop", connector, "-d", owner.name)
 
 
+def test_a_table_that_loses_its_primary_key_fails_its_connector_until_that_is_accepted(
+    sdm: Sdm, owner: Party, schema: tuple[str, Any]
+) -> None:
+    place, database = schema
+    for name in ("kept", "plain"):
+        database.execute(f"CREATE TABLE {place}.{name} (id int, n int)")
+        database.execute(f"ALTER TABLE {place}.{name} REPLICA IDENTITY FULL")
+        database.execute(f"INSERT INTO {place}.{name} VALUES (1, 1)")
+    database.execute(f"ALTER TABLE {place}.kept ADD PRIMARY KEY (id)")
+    named = ("--table", f"{place}.kept", "--table", f"{place}.plain", "-d", owner.name)
+    told = sdm(
+        *NOUN, "add", f"{place}-keys".replace("_", "-"), "--type", "debezium-postgres", *named
+    )
+    assert f"records of {place}.plain have no keys" in told.err
+    connector = f"{owner.name}.{place}-keys".replace("_", "-")
+
+    def stands() -> bool:
+        shown = described(sdm, connector)
+        return shown["state"] == "FAILED" and f"key_lost: {place}.kept;" in shown["failure"]
+
+    def values(topic: str, most: int) -> list[tuple[Any, int]]:
+        following = ("topic", "consume", f"{owner.name}.{topic}", "-d", owner.name, "--follow")
+        lines = sdm(*following, "--timeout", "240", "--max", str(most)).lines
+        return [(one["key"], one["value"]["after"]["n"]) for one in lines]
+
+    try:
+        # of the one that never had a key
+        database.execute(f"INSERT INTO {place}.plain VALUES (2, 2)")
+        assert values("plain", 2) == [(None, 1), (None, 2)]
+        database.execute(f"ALTER TABLE {place}.kept DROP CONSTRAINT kept_pkey")
+        database.execute(f"INSERT INTO {place}.kept VALUES (2, 2)")
+        eventually(stands, "the connector has failed")
+        without = ("--set", f"table.keyless.list={place}.kept,{place}.plain")
+        sdm(*NOUN, "update", connector, *without, "--until", "decided", "-d", owner.name)
+        assert values("kept", 2) == [({"id": 1}, 1), (None, 2)]
+    finally:
+        sdm(*NOUN, "drop", connector, "-d", owner.name)
+
+
 def test_a_truncated_table_fails_its_connector_until_truncate_is_passed_over(
     sdm: Sdm, owner: Party, schema: tuple[str, Any]
 ) -> None:

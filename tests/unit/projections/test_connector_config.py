@@ -469,6 +469,19 @@ def test_a_source_fails_at_rows_that_are_not_whole_before_any_other_transform() 
     assert plain["event.converting.failure.handling.mode"] == "fail"
 
 
+@pytest.mark.parametrize("named", ["", "public.a", "public.a,sales.b"])
+def test_a_source_fails_at_records_without_keys_of_tables_that_are_known_to_have_one(
+    named: str,
+) -> None:
+    known = {**OF_POSTGRES, "table.keyless.list": named}
+    assert not_allowed(known) is None
+    found = pinned("east.shop", known)
+    assert found["transforms._whole.keyless"] == named
+    assert "table.keyless.list" not in found
+    assert "transforms._whole.keyless" not in pinned("east.shop", OF_POSTGRES)
+    assert not_allowed({**known, "table.keyless.list": f"{named},a.b.c"}) is not None
+
+
 def test_a_value_of_an_outbox_that_cannot_be_converted_fails_its_task() -> None:
     router = "io.debezium.transforms.outbox.EventRouter"
     found = pinned("east.out", {**OF_POSTGRES, "transforms": "a", "transforms.a.type": router})

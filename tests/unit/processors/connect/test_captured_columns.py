@@ -7,6 +7,7 @@ from processors.connect.captured_columns import (
     require_arrival,
     require_keys,
     taken,
+    told_without_keys,
     without_keys,
 )
 from processors.connect.postgres_types import Column
@@ -48,6 +49,6 @@ def test_a_key_column_that_does_not_arrive_is_refused_without_the_advice_to_leav
 
 
 def test_tables_without_a_primary_key_are_told() -> None:
-    assert without_keys(KEYED) == []
-    [told] = without_keys([*KEYED, column("n")._replace(table="public.b")])
+    assert told_without_keys(without_keys(KEYED)) == []
+    [told] = told_without_keys(without_keys([*KEYED, column("n")._replace(table="public.b")]))
     assert told.startswith("records of public.b have no keys")

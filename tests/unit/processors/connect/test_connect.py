@@ -473,6 +473,10 @@ def test_a_class_of_the_operators_has_the_settings_that_the_operator_names(tmp_p
             "database_is_standby: a database; make the publication at the primary",
         ),
         (
+            "mesh.RefusedException: key_lost: public.users: it had a primary key when",
+            "key_lost: public.users; the table has no primary key any more",
+        ),
+        (
             "mesh.RefusedException: key_not_captured: public.users: its",
             "key_not_captured: public.users; Debezium knows the type of no column",
         ),
