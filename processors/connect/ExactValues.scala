@@ -159,15 +159,7 @@ class ExactValues extends Transformation[SinkRecord] {
     if (value != null && !value.isInstanceOf[Struct])
       throw refusal(record, "schema_missing", "value",
         "it is no record with fields, which become columns", "write records, or use HoistField")
-    if (value != null && ExactValues.isTakenForChange(schema)) {
-      if (!ExactValues.isEnvelope(schema))
-        throw refusal(record, "change_ambiguous", "value",
-          "the sink goes by the name of its schema, or by its field op, as if it were no row",
-          "give the schema another name, or write a change of Debezium's")
-      if (!ExactValues.isChange(value.asInstanceOf[Struct]))
-        throw refusal(record, "change_ambiguous", "op",
-          "it contradicts what the change has before and after",
-          "write c, r or u with a row after it, or d with the one before")
+    if (SoundChanges.isOne(record)) {
       val after = value.asInstanceOf[Struct].getWithoutDefault("after")
       requireValue(record, schema.field("after").schema, after, "after")
     } else requireValue(record, schema, value, "value")

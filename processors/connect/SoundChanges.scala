@@ -29,8 +29,22 @@ class SoundChanges extends Transformation[SinkRecord] {
     hasRows = "true".equals(settings.get("rows"))
 
   override def apply(record: SinkRecord): SinkRecord = {
+    if (SoundChanges.isOne(record) && hasRows)
+      throw SoundChanges.refusal(record, "value",
+        "a transform names fields of rows, which a change has inside: put ExtractNewRecordState " +
+          "before it")
+    record
+  }
+
+  override def close(): Unit = ()
+}
+
+object SoundChanges {
+  /** Whether a record is a change, which does not contradict itself then. */
+  def isOne(record: SinkRecord): Boolean = {
     val schema = record.valueSchema
-    if (record.value.isInstanceOf[Struct] && ExactValues.isTakenForChange(schema)) {
+    val is = record.value.isInstanceOf[Struct] && ExactValues.isTakenForChange(schema)
+    if (is) {
       if (!ExactValues.isEnvelope(schema))
         throw refusal(record, "value",
           "the sink goes by the name of its schema, or by its field op, as if it were no row: give " +
@@ -39,15 +53,9 @@ class SoundChanges extends Transformation[SinkRecord] {
         throw refusal(record, "op",
           "it contradicts what the change has before and after: write c, r or u with a row after it, " +
             "or d with the one before")
-      if (hasRows)
-        throw refusal(record, "value",
-          "a transform names fields of rows, which a change has inside: put ExtractNewRecordState " +
-            "before it")
     }
-    record
+    is
   }
-
-  override def close(): Unit = ()
 
   private def refusal(record: SinkRecord, name: String, why: String): RefusedException =
     new RefusedException(

@@ -94,11 +94,10 @@ def _of_connector(registry: "Registry", image: Image, step: Step, source: Place)
     found = connector_fields.sunk(config, source[1], fields, is_change=is_change)
     values = {column: [(source, before)] for column, before in found.items()}
     if config.get("primary.key.mode") == "record_key":
-        # the key's columns are those of the table's key
+        # the key's columns are those of the table's key; a key of one value is refused
         for key in _key_columns(registry, source[1]):
-            name = key.removeprefix(_OF_KEY)
-            name = config.get("primary.key.fields", "") if key == KEY else name
-            values.setdefault(name, []).append((source, key))
+            if key != KEY:
+                values.setdefault(key.removeprefix(_OF_KEY), []).append((source, key))
     return values
 
 
