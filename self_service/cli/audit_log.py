@@ -1,5 +1,6 @@
 """`sdm audit log` and `replay`: who did what, and the state that it gives."""
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mesh_events.decisions import RecordsSetAside
+from mesh_events.decisions import Decision, RecordsSetAside
 from mesh_events.errors import InvalidValueError
 from mesh_events.intents import AccessRequested, LinkIntent, domain_of
 from mesh_events.meta import MESH_DOMAIN, Kind, milliseconds
@@ -36,6 +37,16 @@ _LEAST_READ = 1000
 """Records that are read for the last steps at least; eight times as many where they do not do."""
 _LATE_MS = 5_000
 """A fact that is older than its record by so much may be a copy of one that stands before."""
+_OF_DOMAINS = frozenset(
+    {"domain", "key", "application", "product", "access", "link", "statement", "connector"}
+)
+"""Records whose key has a domain behind its kind; that of credentials and rights has a cluster."""
+_OF_PRODUCTS = frozenset({"product", "access", "link"})
+"""Records whose key has a product behind its kind."""
+_NAMED = ("domain", "product", "application", "connector", "statement", "link", "principal")
+"""Fields that name a domain, or a thing of one."""
+_OF_JOB = re.compile(r"mesh\.(?:connect|link|sql)\.")
+"""What the principals of what runs for a domain begin with."""
 KINDS = (*(kind.value for kind in Kind), UNREADABLE)
 
 
@@ -111,8 +122,15 @@ class Wanted:
 
 def _domains(one: Step, image: Image) -> set[str]:
     """Who said it, whom it names as that, and whose things it is about: owner and reader."""
-    event, found = one.event, {one.domain, one.speaker, *one.key.split("/")[1:2]}
-    found |= {domain_of(getattr(event, name, None) or "") for name in ("product", "application")}
+    event, found = one.event, {one.domain, one.speaker}
+    kind, _, thing = one.key.partition("/")
+    if kind in _OF_DOMAINS:
+        found.add(thing.partition("/")[0])
+    named = [str(getattr(event, name, None) or "") for name in _NAMED]
+    named += getattr(event, "topics", ())
+    # "application/east.shop"; of a request the id alone
+    named.append(str(getattr(event, "subject", "")).partition("/")[2])
+    found |= {domain_of(_OF_JOB.sub("", name)) for name in named if name}
     accesses = image.access.requests
     ids = (getattr(event, name, "") for name in ("request", "subject"))
     asked = [accesses[id_] for id_ in ids if id_ in accesses]
@@ -132,8 +150,10 @@ def _names(one: Step, product: str) -> bool:
     """Whether a step is about a product, by its own fields or by its key's thing."""
     if getattr(one.event, "product", None) == product:
         return True
-    thing = "/".join(one.key.split("/")[1:3]).partition("@")[0]
-    return thing == product.replace(".", "/", 1)
+    kind, *thing = one.key.split("/")
+    if kind in _OF_PRODUCTS:
+        return "/".join(thing[:2]).partition("@")[0] == product.replace(".", "/", 1)
+    return getattr(one.event, "subject", "") == f"product/{product}"
 
 
 @command(
@@ -183,10 +203,14 @@ def _latest(mesh: Mesh, wanted: "Wanted", limit: int) -> History | None:
 
 
 def _is_older(steps: Sequence[Step]) -> bool:
-    """Whether the mesh said something before its record was appended, as a copy of it is."""
+    """Whether the mesh said something before its record was appended, as a copy of it is.
+
+    Decisions are told apart by what they follow, intents by their ids.
+    """
     return any(
-        one.kind == Kind.FACT
-        and one.event is not None
+        one.event is not None
+        and one.kind != Kind.INTENT
+        and not isinstance(one.event, Decision)
         and milliseconds(one.event.meta.time) < one.time - _LATE_MS
         for one in steps
     )

@@ -434,3 +434,56 @@ def test_who_claims_to_be_another_domain_is_found_by_its_own_name(log: PaperLog)
     assert [(one["domain"], one["speaker"]) for one in found] == [
         ("east (signed by north)", "north")
     ]
+
+
+def test_what_is_done_to_a_domains_logins_and_rights_is_listed_for_it_and_no_other(
+    log: PaperLog,
+) -> None:
+    """The key of such a record has the cluster where a domain stands in others."""
+    first = log.operator(intents.CredentialsRequested, principal="north.app", cluster="east")
+    log.govern()
+    story.settle(log)
+    common = {"cluster": "east", "generation": 1, "bindings": ["x"]}
+    log.report(facts.AclRemoved, subject="application/north.app", **common)
+    drift = {"drift": facts.DriftKind.UNGRANTED_RIGHT, "remedy": facts.Remedy.REPAIRED, "basis": 1}
+    stranger = {"subject": "principal/mallory", "principal": "mallory", "topics": ["north.x"]}
+    log.report(facts.DriftFound, **common, **drift, **stranger)
+    job = {"subject": "principal/mesh.connect.north.sink", "topics": []}
+    log.report(facts.DriftFound, **common, **drift, **job, principal="mesh.connect.north.sink")
+    log.report(
+        facts.EffectFailed,
+        subject="product/north.x",
+        effect="look",
+        cluster="east",
+        generation=1,
+        reason="none",
+    )
+    history = read(log.records)
+
+    def listed(domain: str) -> set[int]:
+        wanted = Filter(domain=domain).compiled(NOW)
+        return {one["offset"] for one in audit_log.items(history, wanted, whole=False)}
+
+    about = {one.offset for one in history.steps if one.offset >= first and "north" in one.key}
+    about |= {one.offset for one in history.steps if one.key.endswith("/mallory")}
+    kinds = {one.type for one in history.steps if one.offset in about}
+    rights = {"AclRemoved", "DriftFound", "EffectFailed"}
+    assert kinds == rights | {"CredentialsRequested", "CredentialsIssued"}
+    assert about <= listed("north")
+    assert not listed("east") & about
+
+
+def test_credentials_are_of_no_product_that_is_called_as_cluster_and_domain(log: PaperLog) -> None:
+    log.operator(intents.CredentialsRequested, principal="users", cluster="east")
+    found = audit_log.items(
+        read(log.records), Filter(product="east.users").compiled(NOW), whole=False
+    )
+    assert {one["type"] for one in found} <= {"ProductPublished", "IntentAccepted", "CheckPassed"}
+
+
+@pytest.mark.parametrize("late_ms", [0, 60_000])
+def test_a_governors_start_that_is_older_than_its_record_may_be_a_copy(
+    log: PaperLog, late_ms: int
+) -> None:
+    [start, *_] = (one for one in steps(log.records) if one.type == "GovernorStarted")
+    assert audit_log._is_older([replace(start, time=start.time + late_ms)]) is (late_ms > 0)
