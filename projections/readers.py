@@ -20,9 +20,29 @@ from projections.sources import not_granted
 from projections.statements import Statement
 from projections.steps import Place
 
-_AWAY = frozenset(
-    {"cluster_unavailable", "connect_unavailable", "engine_unavailable", "infrastructure"}
+RUNS_ON = frozenset(
+    {
+        "cluster_unavailable",
+        "engine_unavailable",
+        "query_stalled",
+        "source_missing",
+        "table_recreated",
+        "unexpected_error",
+    }
 )
+"""Failures of links and statements whose query may live on: nothing was stopped before they were
+told."""
+STOPPED = frozenset(
+    {
+        "domain_quarantined",
+        "keys_moved",
+        "partitions_added",
+        "source_missing",
+        "source_not_granted",
+        "source_recreated",
+    }
+)
+"""Failures of connectors before which they were stopped: of others tasks may run on."""
 _THERE = frozenset({Copy.PRESENT, Copy.RETAINED})
 
 
@@ -204,8 +224,9 @@ def _may_run(job: Link | Statement | Connector) -> bool:
     if job.state == "ACTIVE" or open_run(job) is not None:
         return True
     if job.desired is Desired.RUNNING:
-        # what could not be asked may run on
-        return job.failure_code in _AWAY
+        if isinstance(job, Connector):
+            return job.failure_code is not None and job.failure_code not in STOPPED
+        return job.failure_code in RUNS_ON
     if job.is_at_rest or job.is_over:
         return False
     # a link that is to go was stopped before its copy goes

@@ -44,15 +44,17 @@ AGAIN_S = 300.0
 """A failure with the same code is told again so often at most, however its words change."""
 FIRST_LOOK_S = 3.0
 """An answer of Connect is waited for so long while an ACTIVE on the log is not confirmed."""
-_WITHHELD = frozenset(
+WITHHELD = frozenset(
     {
         "domain_quarantined",
         "source_not_granted",
         sink_topics.RECREATED,
         sink_topics.MISSING,
         sink_topics.KEYS_MOVED,
+        sink_topics.ADDED,
     }
 )
+"""Why a connector that is to run was stopped: no other failure takes the place of that."""
 _NEVER = float("-inf")
 _Asked = frozenset[tuple[str, int, Desired]]
 """Id, generation and what is asked for, of connectors."""
@@ -131,7 +133,7 @@ class ConnectorsKeeper:
         if self._missing is image.connectors:
             return
         for one in without:
-            if one.desired is Desired.RUNNING and one.failure_code not in _WITHHELD:
+            if one.desired is Desired.RUNNING and one.failure_code not in WITHHELD:
                 voice = ConnectorTelling(one, image, reign, self.lineage, self.schema_text)
                 voice.failed("connect_unavailable", NO_CONNECT)
         self._missing = image.connectors
@@ -331,7 +333,7 @@ class ConnectorsKeeper:
                     look.memory = replace(look.memory, deployed=now)
                 look.memory = replace(look.memory, shaken=True, since=None)
                 self._memories[look.connector.id] = look.memory
-                if look.connector.failure_code not in _WITHHELD:
+                if look.connector.failure_code not in WITHHELD:
                     look.tell("connect_unavailable", str(error), text=error.text)
 
 

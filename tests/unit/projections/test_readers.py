@@ -8,14 +8,16 @@ from mesh_events import connectors, facts, intents, statements
 from mesh_events.meta import Event
 from mesh_events.record import Record
 from mesh_events.rows import StatementState
+from processors.keepers.connectors import WITHHELD
 from processors.keepers.wishes import desired
 from processors.rights import Operation, Resource
 from projections import connector_config
 from projections.catalog import Product
 from projections.image import Image
-from projections.readers import Via, readers
+from projections.readers import RUNS_ON, STOPPED, Via, readers
 from projections.replay import fold
 from projections.runs import open_run
+from spark_streams.errors import RETRIABLE
 from tests import paper_story as story
 from tests.fixtures import recording
 from tests.paper_log import PaperLog
@@ -177,7 +179,18 @@ def test_a_statement_with_a_new_text_is_told_until_the_run_of_the_old_one_has_en
     assert reading(log, Via.STATEMENT) == []
 
 
-@pytest.mark.parametrize(("code", "told"), [("engine_unavailable", True), ("query_failed", False)])
+def test_a_query_may_live_on_behind_no_failure_before_which_it_is_stopped() -> None:
+    assert RUNS_ON < RETRIABLE
+
+
+def test_a_connector_is_stopped_before_the_failures_that_say_so() -> None:
+    assert STOPPED == WITHHELD
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [("engine_unavailable", True), ("query_stalled", True), ("query_failed", False)],
+)
 def test_what_could_not_be_asked_is_told_as_it_may_run_on(code: str, told: bool) -> None:
     log = PaperLog()
     story.published(log)
@@ -291,3 +304,34 @@ def test_a_sink_whose_server_does_not_answer_is_told_with_its_earlier_config() -
     )
     [(entitled, enforced, _)] = reading(log, Via.CONNECTOR)
     assert (entitled, enforced) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("code", "told"), [("task_failed", True), ("partitions_added", False), ("keys_moved", False)]
+)
+def test_the_tasks_of_a_sink_that_have_not_failed_read_on(code: str, told: bool) -> None:
+    log = PaperLog()
+    story.published(log)
+    config = {
+        "connector.class": connector_config.JDBC_SINK,
+        "connection.url": "jdbc:postgresql://db.invalid:5432/shop",
+        "primary.key.mode": "record_key",
+        "insert.mode": "upsert",
+        "connection.password": connectors.OWN_SECRET,
+        "topics": "east.users",
+    }
+    log.say(connectors.ConnectorAdded, "east", connector="east.sink", config=config)
+    story.settle(log)
+    assert [enforced for _, enforced, _ in reading(log, Via.CONNECTOR)] == [True]
+    log.report(
+        connectors.ConnectorFailed,
+        connector="east.sink",
+        generation=log.image.connectors["east.sink"].generation,
+        code=code,
+        reason="one of three",
+    )
+    assert [enforced for _, enforced, _ in reading(log, Via.CONNECTOR)] == [told]
+    log.operator(intents.DomainQuarantined, domain="east", reason="leaked")
+    log.govern()
+    # its rights are still to be taken
+    assert [both for *both, _ in reading(log, Via.CONNECTOR)] == ([[False, True]] if told else [])
