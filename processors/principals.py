@@ -17,6 +17,8 @@ from projections.statements import Statement
 
 LINKS, STATEMENTS = "mesh.link.", "mesh.sql."
 PREFIXES = (LINKS, STATEMENTS)
+JOBS = (*PREFIXES, PRINCIPALS)
+"""What the principals of what runs for a domain begin with."""
 _INCARNATION = re.compile(r"(?P<flow>.+)\.[0-9a-f]{8}")
 Holder = Statement | Connector
 

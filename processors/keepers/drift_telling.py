@@ -19,6 +19,7 @@ from mesh_events.intents import domain_of
 from mesh_events.meta import Meta
 from processors.drift import TOPICS, Finding, shortened
 from processors.keepers.keeper import Reign
+from processors.principals import JOBS
 from projections.drift import all_left, left_at
 from projections.image import Image
 
@@ -170,9 +171,13 @@ class DriftTelling:
 
 
 def _budget(thing: _Thing) -> str:
-    """The domain for the topic of a product, empty for rights: what is counted together."""
+    """What is counted together: topics of a domain, rights of its jobs, all other rights."""
     subject, kind = thing
-    return domain_of(subject.partition("/")[2]) if kind in TOPICS else ""
+    name = subject.partition("/")[2]
+    if kind in TOPICS:
+        return f"topics of {domain_of(name)}"
+    job = next((name[len(one) :] for one in JOBS if name.startswith(one)), None)
+    return "" if job is None else f"jobs of {domain_of(job)}"
 
 
 def _lines(finding: Finding) -> list[str]:

@@ -1,5 +1,6 @@
 """What a registry answers that was just started, and has not read the schemas that it has."""
 
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,11 +23,13 @@ KNOWN, UNAVAILABLE = 200, 503
 @pytest.fixture
 def alone() -> Iterator[tuple[Endpoints, LocalPlatform]]:
     """A registry of this test's own."""
-    platform = LocalPlatform(new_settings(), ("kafka-east", "registry"))
+    settings = new_settings()
+    platform = LocalPlatform(settings, ("kafka-east", "registry"))
     try:
         yield start(platform), platform
     finally:
         platform.down()
+        shutil.rmtree(settings.home)
 
 
 def register(endpoints: Endpoints) -> int:

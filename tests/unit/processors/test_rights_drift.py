@@ -263,6 +263,17 @@ def test_many_strangers_do_not_fill_the_log_and_are_all_told_in_time(world: Worl
     assert len(world.left) == drift_telling.MOST + 5
 
 
+def test_rights_of_what_a_domain_stopped_hide_no_stranger(world: World) -> None:
+    for number in range(2 * drift_telling.MOST):
+        job = f"mesh.connect.east.c{number:03}"
+        world.east.grant([Binding(job, Operation.WRITE, Resource.TOPIC, "east.", prefixed=True)])
+    world.look(3)
+    assert len(world.told()) == drift_telling.MOST
+    world.east.make(Acl("mallory", "read", "topic", TOPIC))
+    world.look(3)
+    assert "principal/mallory" in world.left
+
+
 def test_under_report_what_somebody_changed_is_told_and_left(reporting: World) -> None:
     reporting.east.withdraw(RIGHT)
     reporting.look(3)
