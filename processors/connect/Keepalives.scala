@@ -41,13 +41,14 @@ object Keepalives {
   /**
    * In place of `locator.searchingEnabled`. Debezium looks for the change of the stored position among
    * those that come, and passes over what is before it. Between transactions there is none before it,
-   * and a change of a later transaction may stand at just that position.
+   * and a change of a later transaction may stand at just that position. Within one its messages are
+   * counted, but by an earlier version.
    */
   def searches(locator: WalPositionLocator, offset: PostgresOffsetContext): Boolean =
-    locator.searchingEnabled && isWithin(offset)
+    !CountedPositions.begin(offset) && locator.searchingEnabled && isWithin(offset)
 
   /** Whether a position is within a transaction. */
-  private def isWithin(offset: PostgresOffsetContext): Boolean = {
+  def isWithin(offset: PostgresOffsetContext): Boolean = {
     val last = offset.lastProcessedMessageType
     last != null && last != Operation.COMMIT
   }

@@ -2,7 +2,7 @@ package mesh
 
 import java.nio.file.Path
 
-import org.apache.xbean.asm9.{ClassVisitor, MethodVisitor, Opcodes}
+import org.apache.xbean.asm9.{ClassVisitor, Label, MethodVisitor, Opcodes}
 
 /**
  * Writes classes of Debezium's PostgreSQL connector below a folder: those that compare texts of a
@@ -14,7 +14,8 @@ import org.apache.xbean.asm9.{ClassVisitor, MethodVisitor, Opcodes}
  * does, if there is one: what commits while a first reading is begun anew comes behind it, some of it
  * again. The one that starts the stream asks [[LogPositions]], also of a standby's publication. The one
  * that reads it asks `Keepalives` before its
- * heartbeats, and where it begins. The one that makes records of an outbox's payloads asks
+ * heartbeats, and [[CountedPositions]] where it begins and at each message, as do those that make
+ * positions. The queue of records and what polls it ask [[WholeMessages]]. The one that makes records of an outbox's payloads asks
  * [[WholePayloads]]. Their jar comes first among those of the plugin; see [[PatchedClass]].
  */
 object PatchDebezium {
@@ -45,6 +46,14 @@ object PatchDebezium {
   private val position = s"$of/PostgresOffsetContext"
   private val number = "org/postgresql/replication/LogSequenceNumber"
   private val lsn = s"L$of/connection/Lsn;"
+  private val counted = s"$of/CountedPositions"
+  private val whole = s"$of/WholeMessages"
+  private val queue = "io/debezium/connector/base/ChangeEventQueue"
+  private val task = s"$of/PostgresConnectorTask"
+  private val map = "Ljava/util/Map;"
+  private val list = "Ljava/util/List;"
+  private val toMessage =
+    s"(L$of/connection/ReplicationStream;L$of/connection/ReplicationMessage;)Z"
 
   /** Class -> its methods that are changed, and the places in them. */
   private val places = Map(
@@ -58,7 +67,11 @@ object PatchDebezium {
         8),
     s"$of/connection/pgoutput/PgOutputMessageDecoder" -> (Set("defaultOptions"), 1),
     s"$connection$$1" -> (Set("readPending"), 1),
-    source -> (Set("execute", "processMessages"), 2),
+    source -> (Set("execute", "processMessages", "processReplicationMessages"), 4),
+    position -> (Set("getOffset"), 1),
+    s"$position$$Loader" -> (Set("load"), 1),
+    queue -> (Set("doEnqueue"), 1),
+    task -> (Set("doPoll"), 1),
     s"$of/PostgresSnapshotChangeEventSource" -> (Set("getTransactionStartLsn"), 1),
     s"$of/PgSnapshot" -> (Set("valueOf"), 1),
     "io/debezium/transforms/outbox/JsonSchemaData" -> (Set(toRecord), 1))
@@ -79,7 +92,7 @@ object PatchDebezium {
         inner.visitEnd()
         changes += 1
         null
-      } else if (methods(method)) new Asking(inner, method)
+      } else if (methods(method) && (access & Opcodes.ACC_BRIDGE) == 0) new Asking(inner, method)
       else inner
     }
 
@@ -94,6 +107,7 @@ object PatchDebezium {
           call("mesh/ConstantDefaults", "constant", toConstant)
           inner.visitVarInsn(Opcodes.ASTORE, 2)
         }
+        if (method == "processReplicationMessages") leaveWhatIsDone()
         if (method == toCompare) call(positions, "refuseStandby", "()V")
         if (method == toRecord) {
           inner.visitVarInsn(Opcodes.ALOAD, 1)
@@ -106,6 +120,22 @@ object PatchDebezium {
           inner.visitVarInsn(Opcodes.ALOAD, 4)
           call("mesh/LostSlots", "require", "(Ljava/lang/String;Ljava/sql/ResultSet;)V")
         }
+      }
+
+      override def visitInsn(code: Int): Unit = {
+        (code, method) match {
+          case (Opcodes.ARETURN, "getOffset") =>
+            inner.visitVarInsn(Opcodes.ALOAD, 0)
+            call(counted, "told", s"(${map}L$position;)$map")
+          case (Opcodes.ARETURN, "load") =>
+            inner.visitVarInsn(Opcodes.ALOAD, 1)
+            call(counted, "loaded", s"(L$position;$map)L$position;")
+          case (Opcodes.RETURN, "doEnqueue") =>
+            inner.visitVarInsn(Opcodes.ALOAD, 0)
+            call(whole, "enqueued", s"(L$queue;)V")
+          case _ =>
+        }
+        super.visitInsn(code)
       }
 
       override def visitMethodInsn(
@@ -142,11 +172,33 @@ object PatchDebezium {
             inner.visitVarInsn(Opcodes.ALOAD, 0)
             inner.visitFieldInsn(Opcodes.GETFIELD, source, "effectiveOffset", s"L$position;")
             call(keepalives, "searches", s"(L$owner;L$position;)Z")
+          case (`position`, "lastCompletelyProcessedLsn", _, "execute") =>
+            super.visitMethodInsn(code, owner, called, types, ofInterface)
+            inner.visitVarInsn(Opcodes.ALOAD, 0)
+            inner.visitFieldInsn(Opcodes.GETFIELD, source, "effectiveOffset", s"L$position;")
+            call(counted, "start", s"(${lsn}L$position;)$lsn")
+          case (_, "pollRecords", _, "doPoll") =>
+            super.visitMethodInsn(code, owner, called, types, ofInterface)
+            inner.visitVarInsn(Opcodes.ALOAD, 0)
+            inner.visitFieldInsn(Opcodes.GETFIELD, task, "queue", s"L$queue;")
+            call(whole, "whole", s"(${list}L$queue;)$list")
           case (_, "dispatchHeartbeatEventAlsoToIncrementalSnapshot", _, "processMessages") =>
             advance()
             super.visitMethodInsn(code, owner, called, types, ofInterface)
           case _ => super.visitMethodInsn(code, owner, called, types, ofInterface)
         }
+
+      /** Its last arguments are the stream and the message. */
+      private def leaveWhatIsDone(): Unit = {
+        val isNew = new Label()
+        inner.visitVarInsn(Opcodes.ALOAD, 3)
+        inner.visitVarInsn(Opcodes.ALOAD, 4)
+        call(counted, "isDone", toMessage)
+        inner.visitJumpInsn(Opcodes.IFEQ, isNew)
+        inner.visitInsn(Opcodes.RETURN)
+        inner.visitLabel(isNew)
+        inner.visitFrame(Opcodes.F_SAME, 0, null, 0, null)
+      }
 
       /** Its third argument is the position, of which the source keeps a part. */
       private def advance(): Unit = {

@@ -21,8 +21,9 @@ a text of a database is compared with a pattern, `ConstantDefaults.scala` takes 
 default that has to be computed, `Identities.scala` keeps a table out of a publication by which its
 UPDATE and DELETE would fail, `LostSlots.scala` refuses a slot that PostgreSQL has given up,
 `LogPositions.scala` a position that the database's log has not come to,
-`Keepalives.scala` lets heartbeats confirm what was read of the log, `WholePayloads.scala` leaves
-nothing of an outbox's payload out.
+`Keepalives.scala` lets heartbeats confirm what was read of the log, `CountedPositions.scala` counts
+a transaction's messages, `WholeMessages.scala` keeps the records of one together, and
+`WholePayloads.scala` leaves nothing of an outbox's payload out.
 `PatchConverter.scala` changes the Avro converter: `BoundedSchemas.scala` bounds what all
 connectors keep of schemas, `SmallNumbers.scala` cuts no number. `PatchResolver.scala` changes what
 asks the registry: `RegistryAnswers.scala` makes no dead letter of a registry that is away.
@@ -104,12 +105,14 @@ PATCHES = (
         _scala(
             "BoundedMatches",
             "ConstantDefaults",
+            "CountedPositions",
             "Identities",
             "Keepalives",
             "LogPositions",
             "LostSlots",
             "PatchDebezium",
             "PatchedClass",
+            "WholeMessages",
             "WholePayloads",
         ),
         "mesh.PatchDebezium",

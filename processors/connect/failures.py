@@ -151,6 +151,10 @@ _REFUSALS = {
         "PostgreSQL goes on without it, and changes are missing: drop the connector and its "
         "replication slot, and add it under another name, which reads the tables anew"
     ),
+    "position_lost": (
+        "the server or its slot is another one: drop the connector and its replication slot, and "
+        "add it under another name, which reads the tables anew"
+    ),
     "log_behind": (
         "the server was set back, or is another one, and would pass over the changes up to there: "
         "drop the connector and its replication slot, and add it under another name, which reads "
@@ -231,6 +235,7 @@ _REFUSED = re.compile(
     r"|slot_lost: [a-z0-9_]{1,63}"
     r"|registry_unavailable: [A-Za-z]{1,64}"
     r"|publication_lost: (?:[a-z0-9_]{1,63}|a publication)"
+    r"|position_lost: a transaction"
     r"|log_behind: (?:[\w$-]{1,63}|a database)|database_is_standby: a database"
     r"|key_(?:not_captured|lost): [\w$-]{1,63}\.[\w$-]{1,63}"
     r"|text_not_utf8: a text|value_not_exact: a number|schema_ambiguous: a decimal"
@@ -245,7 +250,7 @@ _REFUSED = re.compile(
 """A refusal, its code with what it names: of `WholeRows` table and column, of `OwnTopics` the
 domain, of `DeadLetters` the topic and Kafka's error, of `ExactColumns` the column or the table, of
 `BoundedMatches` the column, of `Identities` the table, of `LostSlots` the slot, of `Publications`
-the publication, of `LogPositions` the database, of
+the publication, of `LogPositions` the database, of `CountedPositions` nothing, of
 `SkippedRecords` the partition and the position, of the Avro converter nothing, of `PlainNames` and
 `ExactValues` the record's place and the field. No error but theirs has that class."""
 _UNCONVERTED = re.compile(
