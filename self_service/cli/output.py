@@ -26,6 +26,7 @@ class Format(StrEnum):
     YAML = "yaml"
 
 
+_HEX = "0x"
 _MOST_ZEROS = 400
 """Digits behind or before the point that are written out; a schema may give a decimal any scale."""
 _UNSEEN = re.compile(
@@ -223,11 +224,12 @@ def _is_endless(value: Any) -> bool:
 
 
 def text_of(data: bytes) -> str:
-    """Bytes as text: UTF-8 where they are, else 0x and hex digits."""
+    """Bytes as text: UTF-8 where they are, else 0x and hex digits, as of a text that begins so."""
     try:
-        return data.decode()
+        text = data.decode()
     except UnicodeDecodeError:
-        return f"0x{data.hex()}"
+        text = _HEX
+    return f"{_HEX}{data.hex()}" if text.startswith(_HEX) else text
 
 
 def _show_table(answer: Listing | Detail) -> None:

@@ -17,7 +17,7 @@ from mesh_events.errors import InvalidValueError, RefusedError
 from mesh_events.full_names import named_types, with_full_names
 from mesh_events.inlining import UndefinedTypeError, inlined
 from mesh_events.patterns import misfits, places
-from mesh_events.schema_size import SchemaTooLargeError, require_bounded, require_no_recursion
+from mesh_events.schema_size import SchemaTooLargeError, require_bounded
 from self_service.formats.logical import typed
 from self_service.formats.schema import HEAD, Decoded, SchemaError, UndefinedError, head
 
@@ -37,6 +37,10 @@ class Avro:
             text = inlined(text, imports)
             self._schema = json.loads(text)
             self._parsed = avro.parsed(text)
+            # a union alone would be parsed again for each value
+            fields = [{"name": "it", "type": self._schema}]
+            within = {"type": "record", "name": "mesh_within", "fields": fields}
+            self._indexed = _indexed(avro.parsed(json.dumps(within)))
         except UndefinedTypeError as error:
             raise UndefinedError(str(error)) from error
         except UnknownType as error:
@@ -50,9 +54,6 @@ class Avro:
             raise SchemaError(str(error)) from error
         self._text, self._whole = text, with_full_names(self._schema)
         self._named = named_types(self._whole)
-        # the quick one ends the process on a value that nests thousands of times
-        quick, careful = fastavro.schemaless_reader, _read_py.schemaless_reader
-        self._reader = careful if _holds_itself(self._schema) else quick
 
     @property
     def takes_text(self) -> bool:
@@ -64,7 +65,9 @@ class Avro:
         body = io.BytesIO(value)
         body.seek(HEAD)
         try:
-            found: Any = self._reader(body, self._parsed, None)
+            # the compiled reader ends the process on a value that nests thousands of times, and
+            # takes the last of a list at -1
+            found: Any = _read_py.schemaless_reader(body, self._indexed, None)["it"]
         except RecursionError as error:
             raise ValueError("it nests types within themselves too often to be shown") from error
         except Exception as error:  # fastavro raises many kinds on bytes that are not Avro
@@ -119,24 +122,39 @@ class Avro:
         return compatibility.fields(self._text)
 
 
-def _holds_itself(schema: Any) -> bool:
-    """Whether a type stands within itself, by its name."""
-    try:
-        require_no_recursion(schema, "the schema")
-    except RefusedError:
-        return True
-    return False
+class _Indexed(list[Any]):
+    """A union's branches or an enum's symbols, which no negative index finds."""
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, int) and index < 0:
+            raise IndexError(f"there is no branch or symbol {index}")
+        return super().__getitem__(index)
+
+
+def _indexed(schema: Any) -> Any:
+    """A parsed schema with such lists."""
+    if isinstance(schema, Mapping):
+        return {name: _indexed(value) for name, value in schema.items()}
+    return _Indexed(map(_indexed, schema)) if isinstance(schema, list) else schema
 
 
 def _decimal(data: Any, writer: Any, reader: Any = None) -> Decimal:
     """A decimal as it was written; raises ValueError for one with more digits than declared."""
     del reader
     digits, scale = writer["precision"], writer.get("scale", 0)
+    if not data:
+        raise ValueError("a decimal has no bytes")
     number = int.from_bytes(data, "big", signed=True) if len(data) <= _LONGEST else None
     # a schema may allow as many as it likes, so many bytes hold no more
     if number is None or abs(number) >= 10 ** min(digits, _MOST_DIGITS):
         raise ValueError(f"a decimal has more digits than its schema allows ({digits})")
     return Decimal(number).scaleb(-scale, Context(prec=_MOST_DIGITS))
+
+
+def _as_written(data: Any, writer: Any = None, reader: Any = None) -> Any:
+    """A text as the record has it."""
+    del writer, reader
+    return data
 
 
 def _time(units: int, read: Any) -> Any:
@@ -152,8 +170,9 @@ def _time(units: int, read: Any) -> Any:
 
 _MS_PER_DAY = 86_400_000
 for _readers in (fastavro.read.LOGICAL_READERS, _read_py.LOGICAL_READERS):
-    # fastavro's own round what is too long, and take the remainder of a day
+    # fastavro's own round what is too long, take the remainder of a day, and write a UUID anew
     _readers |= {
+        "string-uuid": _as_written,
         "bytes-decimal": _decimal,
         "fixed-decimal": _decimal,
         "int-time-millis": _time(_MS_PER_DAY, _readers["int-time-millis"]),

@@ -14,7 +14,7 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, TopicPartition
 from mesh_events.errors import InvalidValueError
 from self_service.cli.consuming import Wanted, _range, _records, position
 from self_service.cli.exits import UsageError
-from self_service.cli.output import Format, rendered
+from self_service.cli.output import Format, rendered, text_of
 from self_service.cli.producing import Encoder, Lines, records
 from self_service.cli.record_options import Input
 from self_service.cli.record_view import _line, _plain, write
@@ -361,3 +361,35 @@ def test_a_key_that_does_not_fit_is_told_as_the_key() -> None:
     key = Encoder((7, Avro('{"type": "record", "name": "K", "fields": []}')))
     with pytest.raises(InvalidValueError, match=r"line 1: the key: the value does not fit"):
         list(records(['{"code": 4}'], Lines(None, None, "code"), key, PLAIN))
+
+
+UUID_TEXTS = ("ABCDEF00-0000-0000-0000-00000000000A", "{abcdef00-0000-0000-0000-00000000000a}")
+
+
+@pytest.mark.parametrize("text", UUID_TEXTS)
+def test_a_uuid_is_shown_as_its_record_has_it(text: str) -> None:
+    schema = Avro(json.dumps({"type": "string", "logicalType": "uuid"}))
+    body = b"\0\0\0\0\1" + bytes([2 * len(text)]) + text.encode()
+    assert schema.decoded(body).value == text
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ({"type": "enum", "name": "E", "symbols": ["A", "B"]}, b"\1"),
+        (["null", "string", {"type": "enum", "name": "E", "symbols": ["A", "B"]}], b"\1\0"),
+        (["null", "int"], b"\1\2"),
+        ({"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}, b"\0"),
+    ],
+)
+def test_what_javas_library_cannot_read_is_not_shown(kind: Any, body: bytes) -> None:
+    named = {"type": "record", "name": "R", "fields": [{"name": "a", "type": kind}]}
+    for schema in (kind, named):
+        with pytest.raises(ValueError, match=r"branch or symbol -1|has no bytes"):
+            Avro(json.dumps(schema)).decoded(b"\0\0\0\0\1" + body)
+
+
+def test_bytes_and_a_text_of_their_digits_are_shown_apart() -> None:
+    assert text_of(b"abc") == "abc"
+    assert text_of(b"\0\xff") == "0x00ff"
+    assert text_of(b"0x00ff") == "0x307830306666"
