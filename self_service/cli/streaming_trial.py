@@ -2,10 +2,10 @@
 
 The trial is a statement of its own, `<statement>-trial`, which fills `<destination>.trial` from the
 stream's beginning on; what both made of each record is compared by the record's place in the
-stream. What stands in the destination of a statement that was changed before may come from earlier
-texts: then the present one is tried as well, as `<statement>-present`. Afterwards both are dropped,
-and their topics are deleted. Where another's statement, topic or schema has such a name, nothing is
-tried, and nothing is touched.
+stream. What stands in the destination of a statement that was changed before, or came back to it,
+may come from earlier texts: then the present one is tried as well, as `<statement>-present`.
+Afterwards both are dropped, and their topics are deleted. Where another's statement, topic or
+schema has such a name, nothing is tried, and nothing is touched.
 """
 
 import json
@@ -101,7 +101,7 @@ class Trial:
     def _tries_present(self) -> bool:
         """Let the present text run anew, where the destination may have what another one made."""
         found = self.statement
-        if found.generation == found.created_generation:
+        if found.generation == found.created_generation and not found.out_begin:
             return False
         present = Worded(
             parse(found.sql),

@@ -1,10 +1,11 @@
-"""How long the trial of a statement's new text waits, and what it takes for dealt with."""
+"""What the trial of a new text runs, how long it waits, and what it takes for dealt with."""
 
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from immutables import Map
 
 from mesh_events.errors import RefusedError
 from self_service.cli import streaming_life, streaming_trial
@@ -12,6 +13,19 @@ from self_service.cli.streaming_trial import Bounds, Trial
 from self_service.cli.trial_comparison import Comparison
 
 BOUNDS: Bounds = {0: (0, 10), 1: (5, 5)}
+ADDED = SimpleNamespace(
+    id="east.x",
+    sql="SELECT * FROM east.users",
+    stream="east.users",
+    tables=(),
+    names=Map(),
+    destination="east.copied",
+    application=None,
+    generation=4,
+    created_generation=4,
+    out_begin=Map(),
+)
+"""A statement that was never changed, over a topic that it made."""
 
 
 @dataclass
@@ -99,3 +113,26 @@ def test_nothing_is_switched_without_a_yes_unless_all_was_compared(
     with pytest.raises(RefusedError, match=f"left as it is, since {why}") as refused:
         compare(yes=False)
     assert refused.value.code == "not_confirmed"
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_tried"),
+    [
+        ({}, False),
+        ({"generation": 5}, True),
+        ({"out_begin": Map({"0": 3, "1": 0})}, True),
+        ({"out_begin": Map({"0": 0})}, True),
+    ],
+)
+def test_the_present_text_is_tried_where_the_destination_may_have_what_another_made(
+    monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], is_tried: bool
+) -> None:
+    """As after an update, or where it was dropped and came back with another text."""
+    said: list[tuple[str, str]] = []
+    monkeypatch.setattr(
+        Trial, "_say", lambda _, suffix, __, **fields: said.append((suffix, fields["sql"]))
+    )
+    statement: Any = SimpleNamespace(**{**vars(ADDED), **changes})
+    nothing: Any = None
+    assert Trial(nothing, nothing, statement, nothing, 10)._tries_present() is is_tried
+    assert said == ([(streaming_trial.PRESENT, ADDED.sql)] if is_tried else [])
