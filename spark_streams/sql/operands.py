@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from spark_streams.sql.errors import Place
-from spark_streams.sql.tree import Between, Binary, Call, Case, In, Lambda, Node, Text, Unary
+from spark_streams.sql.tree import Between, Binary, Call, Case, In, Is, Lambda, Node, Text, Unary
 
 _COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">=", "<=>"})
 _OPERATORS = frozenset({"+", "-", "*", "/", "%", "div"})
@@ -58,12 +58,17 @@ class Purpose(Enum):
     """What operands are there for."""
 
     COMPARED = auto()
+    """Spark casts a string to the type of the other one."""
+    LISTED = auto()
+    """Compared by IN: Spark casts the other one to a string."""
     CALCULATED = auto()
+    TESTED = auto()
+    """By IS TRUE or IS FALSE."""
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Operands of one expression: two that are compared, or those of a calculation."""
+    """Operands of one expression: two that are compared, those of a calculation, or one tested."""
 
     purpose: Purpose
     operands: tuple[Operand, ...]
@@ -80,11 +85,14 @@ def uses(node: Node, made: Callable[[Node], Operand]) -> Iterator[Use]:
     parts = compared(node)
     if len(parts) > 1:
         left = made(parts[0])
+        purpose = Purpose.LISTED if isinstance(node, In) else Purpose.COMPARED
         for other in parts[1:]:
-            yield Use(Purpose.COMPARED, (left, made(other)))
+            yield Use(purpose, (left, made(other)))
     numbers = [part for part in calculated(node) if not _is_calculation(part)]
     if numbers:
         yield Use(Purpose.CALCULATED, tuple(map(made, numbers)))
+    if isinstance(node, Is) and node.what is not None:
+        yield Use(Purpose.TESTED, (made(node.this),))
     for child in node.children:
         yield from uses(child, made)
 

@@ -354,4 +354,8 @@ FORMS = [
     "r.city", "a[0]", "k[i - 7]", "m['x']", "m.x", "array(r)[0].city", "struct(r.city, i).i",
     "trim(BOTH 'A' FROM s)", "trim(LEADING 'A' FROM s)", "trim(TRAILING 't' FROM s)",
     "trim('A' FROM s)", "at > '2024-01-01'", "day < at",
+    "at IN (TIMESTAMP '2026-01-31 10:00:00', TIMESTAMP '2024-02-29 13:14:15.678901')",
+    "at NOT IN (day, TIMESTAMP '1970-01-01 00:00:00Z', NULL)",
+    "loc IN (TIMESTAMP_NTZ '2026-01-31 00:00:00', day)", "loc IN (DATE '2026-01-31')",
+    "day IN (DATE '2024-02-29', DATE '2026-01-31')", "day NOT IN (at, loc)",
 ]  # fmt: skip

@@ -30,6 +30,7 @@ CLICK = record(
     body="bytes",
     day=DATE,
     at=TIME,
+    clock={"type": "long", "logicalType": "time-micros"},
     price=PRICE,
     tags={"type": "array", "items": "string"},
 )
@@ -71,6 +72,12 @@ def analyse(spark: Any, rest: str, key: Any, columns: str = "ip") -> None:
         ("at > '2026-01-01\\' = (SELECT 1) OR \\'a\\' = \\'b'", "write it as '2026-01-31'"),
         ("CASE number WHEN 'a' THEN true ELSE false END", "write a number without quotes"),
         ("number > 1 AND (flag OR NOT (ip = 3))", "CAST(ip AS int)"),
+        ("at IN ('2026-01-31')", "write TIMESTAMP '2026-01-31'"),
+        ("day NOT IN (at, '2026-01-31')", "write DATE '2026-01-31'"),
+        ("clock IN ('12:30')", "write CAST(clock AS string), which is a text such as '12:30:00'"),
+        ("tags IN (array(1, 2))", "write CAST(tags AS array<int>)"),
+        ("ip IS NOT TRUE", "ip is string, and a condition is expected: write CAST(ip AS boolean)"),
+        ("number IS FALSE", "write CAST(number AS boolean)"),
     ],
 )  # fmt: skip
 def test_a_comparison_of_other_types_is_refused_with_its_place(
@@ -95,6 +102,10 @@ def test_a_comparison_of_other_types_is_refused_with_its_place(
         "ip || number = 'a5'",
         "exists(tags, t -> t > 'a')",
         "at - INTERVAL 1 DAY > day",
+        "at IN (TIMESTAMP '2026-01-31 10:00:00', day) AND day NOT IN (DATE '2026-01-31')",
+        "flag IS TRUE AND CAST(ip AS boolean) IS NOT FALSE AND clock IN (clock)",
+        "CAST(clock AS string) IN ('12:30:00') AND tags IN (array('a'), array())",
+        "substr(ip, small) = 'a' AND sin(number) > 0 AND small << 1 > 2",
         "at > ('2026-01-01') AND at > r'2026-01-01'",
         "ip = 'O\\'Brien' AND abs(small) > 1 AND round(share, 2) > 1.5",
         "greatest(small, number) > 1 AND decode(ip, 'a', 1, 'b', 2, 3) = 1",
