@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from spark_streams.sql import literals
 from spark_streams.sql.functions import FUNCTIONS, UNITS, WINDOWS, arguments, clock, refusal
 from spark_streams.sql.growth import require_bounded
-from spark_streams.sql.operands import calculated, compared
+from spark_streams.sql.numbers import calculated
+from spark_streams.sql.operands import compared
 from spark_streams.sql.patterns import MATCHED, require_linear
 from spark_streams.sql.syntax import Words
 from spark_streams.sql.tree import (

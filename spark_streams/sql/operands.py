@@ -9,17 +9,10 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from spark_streams.sql.errors import Place
-from spark_streams.sql.tree import Between, Binary, Call, Case, In, Is, Lambda, Node, Text, Unary
+from spark_streams.sql.numbers import is_calculation, numbers
+from spark_streams.sql.tree import Between, Binary, Call, Case, In, Is, Lambda, Node, Text
 
 _COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">=", "<=>"})
-_OPERATORS = frozenset({"+", "-", "*", "/", "%", "div"})
-_OF_NUMBERS = frozenset(
-    {"abs", "bround", "cbrt", "ceil", "ceiling", "exp", "floor", "ln", "log", "log10", "log2"}
-    | {"mod", "negative", "pmod", "positive", "pow", "power", "round"}
-    | {"sign", "signum", "sqrt", "try_add", "try_divide"}
-    | {"try_mod", "try_multiply", "try_subtract"}
-)
-"""Functions that cast what they are given to a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +61,14 @@ class Purpose(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Operands of one expression: two that are compared, those of a calculation, or one tested."""
+    """Operands of one expression: two that are compared, those of a calculation, or what is tested.
+
+    kind: the type that Spark casts them to; of those that are compared it is the other one's.
+    """
 
     purpose: Purpose
     operands: tuple[Operand, ...]
+    kind: str = ""
 
 
 def uses(node: Node, made: Callable[[Node], Operand]) -> Iterator[Use]:
@@ -88,11 +85,11 @@ def uses(node: Node, made: Callable[[Node], Operand]) -> Iterator[Use]:
         purpose = Purpose.LISTED if isinstance(node, In) else Purpose.COMPARED
         for other in parts[1:]:
             yield Use(purpose, (left, made(other)))
-    numbers = [part for part in calculated(node) if not _is_calculation(part)]
-    if numbers:
-        yield Use(Purpose.CALCULATED, tuple(map(made, numbers)))
+    for kind, operands in numbers(node).items():
+        if own := [part for part in operands if not is_calculation(part)]:
+            yield Use(Purpose.CALCULATED, tuple(map(made, own)), kind)
     if isinstance(node, Is) and node.what is not None:
-        yield Use(Purpose.TESTED, (made(node.this),))
+        yield Use(Purpose.TESTED, (made(node.this),), "boolean")
     for child in node.children:
         yield from uses(child, made)
 
@@ -112,15 +109,3 @@ def compared(node: Node) -> list[Node]:
             # decode(x, a, is_a, b, is_b, else)
             return [node.args[0], *node.args[1:-1:2]]
     return []
-
-
-def _is_calculation(node: Node) -> bool:
-    if isinstance(node, Unary):
-        return node.op in ("-", "+")
-    return isinstance(node, Binary) and node.op in _OPERATORS
-
-
-def calculated(node: Node) -> tuple[Node, ...]:
-    """The operands of a calculation; () for anything else."""
-    is_number = isinstance(node, Call) and node.name in _OF_NUMBERS
-    return node.children if is_number or _is_calculation(node) else ()

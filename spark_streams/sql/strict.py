@@ -86,7 +86,7 @@ def _require_key(lookup: Lookup, table: Topic, types: Mapping[Node, "DataType"])
 
 def _require_numbers(use: Use, types: Mapping[Node, "DataType"]) -> None:
     names = [types[one.probe].simpleString() for one in use.operands]
-    kind = "timestamp" if any(name.startswith("interval") for name in names) else "double"
+    kind = "timestamp" if any(name.startswith("interval") for name in names) else use.kind
     for one in use.operands:
         if _family(types[one.probe]) == "string":
             what = "a time" if kind == "timestamp" else "a number"
@@ -105,7 +105,7 @@ def _require_condition(use: Use, types: Mapping[Node, "DataType"]) -> None:
         raise SqlError(
             "wrong_type",
             f"{one.text} is {kind.simpleString()}, and a condition is expected: "
-            f"{_as(one, kind, 'boolean')}",
+            f"{_as(one, kind, use.kind)}",
             one.place,
         )
 

@@ -125,6 +125,11 @@ def test_what_is_of_one_kind_is_compared(spark: Any, condition: str) -> None:
         "abs(ip)",
         "pow(ip, 2)",
         "try_add(1, ip)",
+        "sin(ip)",
+        "substr(ip, status)",
+        "make_date(ip, 1, 1)",
+        "to_char(ip, '9')",
+        "small >> ip",
     ],
 )
 def test_a_string_is_no_number(spark: Any, expression: str) -> None:

@@ -8,7 +8,10 @@ from pyspark.sql import types
 from spark_streams.sql import tree
 from spark_streams.sql.casts import spark_type
 from spark_streams.sql.errors import SqlError
+from spark_streams.sql.functions import FUNCTIONS
+from spark_streams.sql.numbers import ARGUMENTS
 from spark_streams.sql.parse import parse
+from spark_streams.sql.patterns import MATCHED
 from spark_streams.sql.resolve import resolve
 from spark_streams.sql.strict import require
 
@@ -117,3 +120,54 @@ def test_what_is_tested_by_is_true_is_a_condition(given: str, what: str) -> None
         assert refused(f"{given} {word} {what}").endswith(told)
         check(f"b {word} {what} AND NULL {word} {what} AND CAST({given} AS BOOLEAN) {word} {what}")
     check(f"{given} IS NULL")
+
+
+@pytest.mark.parametrize("sign", ["<<", ">>"])
+def test_a_string_is_not_shifted(sign: str) -> None:
+    assert refused(f"s {sign} 1").endswith("a number is expected: write CAST(s AS int)")
+    assert refused(f"i {sign} '1'").endswith("write a number without quotes")
+    check(f"i {sign} 1")
+
+
+def call(name: str, at: int, given: str) -> str:
+    """A call with this argument at an index; all others are null, and patterns stand there."""
+    args = ["NULL"] * max(FUNCTIONS[name].least, at + 1)
+    if name in MATCHED:
+        args[1] = "'(a)'"
+    return f"{name}({', '.join([*args[:at], given, *args[at + 1 :]])})"
+
+
+BOUNDED = {("lpad", 1), ("rpad", 1), ("repeat", 1), ("space", 0)}
+"""Arguments that have to be numbers that stand in the text."""
+
+
+@pytest.mark.parametrize(("name", "at"), sorted(ARGUMENTS.keys() - BOUNDED))
+def test_a_string_is_no_argument_that_spark_casts_to_a_number(name: str, at: int) -> None:
+    told = f"s is a string, and a number is expected: write CAST(s AS {ARGUMENTS[name, at]})"
+    assert refused(call(name, at, "s")).endswith(told)
+    check(call(name, at, "i"))
+
+
+@pytest.mark.parametrize(("name", "at"), sorted(BOUNDED))
+def test_how_often_or_how_long_is_a_number_of_the_text(name: str, at: int) -> None:
+    assert (name, at) in ARGUMENTS
+    for given in ("s", "'3'"):
+        with pytest.raises(SqlError, match=f"{name}"):
+            check(call(name, at, given))
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["int(s)", "hex(s)", "conv(s, 10, 16)", "date_add(s, i)", "year(s)", "md5(s)", "nvl(s, i)",
+     "elt(i, s, s)", "zeroifnull(s)", "to_number(s, '9')", "substr(s, i)", "decode(x, 'UTF-8')"],
+)  # fmt: skip
+def test_an_argument_that_may_be_a_string_is_not_refused(expression: str) -> None:
+    check(expression)
+
+
+def test_every_argument_is_one_of_a_function_that_may_be_called() -> None:
+    assert all(at < FUNCTIONS[name].most for name, at in ARGUMENTS)
+
+
+def test_a_length_of_a_constant_in_a_lambda_is_not_taken_for_a_time() -> None:
+    check("transform(tags, one -> left(one, length('abc')))")
