@@ -55,6 +55,7 @@ class Link:
     one.
     The operator has stopped one that is `held`: nobody else can let it go on.
     `paused_by` is the domain that paused it, `mesh` for the operator; None where it is not paused.
+    `activated` is the generation at which it last ran.
     """
 
     id: str
@@ -88,6 +89,7 @@ class Link:
     held: bool = False
     paused_by: str | None = None
     ended: tuple[EndedRun, ...] = ()
+    activated: int | None = None
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -270,6 +272,7 @@ def _reported(link: Link, event: LinkFact, time: int) -> Link:
             return replace(
                 link,
                 state=State.ACTIVE,
+                activated=link.generation,
                 copy=Copy.PRESENT,
                 incarnation=event.incarnation,
                 principal=event.principal,

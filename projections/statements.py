@@ -55,7 +55,8 @@ class Statement:
     offsets behind what stood in the two when it last stood still. One that came back to its topics
     found records there already: `out_begin` and `dead_begin` are the topics' own ends at that time.
     `told` holds the ids of the facts counted last at this generation. The operator has stopped one
-    that is `held`. `correlation` is the conversation of the last word on it.
+    that is `held`. `correlation` is the conversation of the last word on it, `activated` the
+    generation at which it last ran.
     """
 
     id: str
@@ -95,6 +96,7 @@ class Statement:
     told: tuple[str, ...] = ()
     held: bool = False
     ended: tuple[EndedRun, ...] = ()
+    activated: int | None = None
 
     @property
     def domain(self) -> str:
@@ -297,6 +299,7 @@ def _reported(statement: Statement, event: StatementFact) -> Statement:
             return replace(
                 statement,
                 state=State.ACTIVE,
+                activated=statement.generation,
                 incarnation=event.incarnation,
                 principal=event.principal,
                 run=event.run,

@@ -8,6 +8,7 @@ from typing import Generic
 
 import structlog
 
+from mesh_events.errors import MeshError
 from processors.crash_points import crash_point
 from processors.keepers import fence
 from processors.keepers.flow import F, Kind, Voice
@@ -46,22 +47,24 @@ class FlowEnd(Generic[F]):
         """Stand still for good."""
         raise NotImplementedError
 
-    def halt(self, ends: Ends[F], reign: Reign) -> None:
+    def halt(self, ends: Ends[F], reign: Reign, *, starts_again: bool = False) -> None:
         """Stop the query and take every right from the flow's incarnations, at both ends.
 
         The mark of a destination that never became active stays: by it it is known as ours.
+
+        starts_again: another start follows; one that failed may have made the destination anew.
         """
         flow = ends.flow
-        unknown = flow.destination_topic_id is None
+        unknown = flow.destination_topic_id is None or (starts_again and flow.run is None)
         if ends.moves:
             # a server that does not answer is waited for: what may not be read or written is
             # closed before
-            fence.retire(ends.source, None, flow.id, reign.check, keep_claims=unknown)
-        reign.check()
-        try:
-            self._engine.stop(flow.id)
-        except EngineError as error:
-            log.warning("engine_not_asked", flow=flow.id, error=str(error))
+            try:
+                fence.retire(ends.source, None, flow.id, reign.check, keep_claims=unknown)
+            except MeshError:
+                self._stop(flow, reign)
+                raise
+        self._stop(flow, reign)
         for written in flow.writes:
             fence.close(ends.destination, written, flow.id, reign.check)
         reign.check()
@@ -71,7 +74,16 @@ class FlowEnd(Generic[F]):
                 fence.retire(ends.source, topic, flow.id, reign.check)
             for topic in ends.fenced(flow.writes):
                 fence.retire(ends.destination, topic, flow.id, reign.check, keep_claims=unknown)
-        self.starts.forget(flow.id)
+        if not starts_again:
+            self.starts.forget(flow.id)
+
+    def _stop(self, flow: F, reign: Reign) -> None:
+        """Stop the query, if its engine answers."""
+        reign.check()
+        try:
+            self._engine.stop(flow.id)
+        except EngineError as error:
+            log.warning("engine_not_asked", flow=flow.id, error=str(error))
 
     def reached(self, ends: Ends[F]) -> dict[int, int]:
         """Partition -> source offset before which everything is there, as far as it can be told.

@@ -48,7 +48,7 @@ class Memory:
     position and since when it stands there. For that it was started anew `stalls` times, the last
     time since partition `stood[0]` stood at `stood[1]`, and has not got on since. `starts` were
     handed to the engine since it last got on beyond the positions `furthest`; the last one at
-    `started`.
+    `started`. `left`: what was started before may still write.
     """
 
     generation: int
@@ -67,3 +67,4 @@ class Memory:
     starts: int = 0
     started: float = _NEVER
     furthest: Mapping[int, int] = field(default_factory=dict)
+    left: bool = True

@@ -3,6 +3,7 @@
 What should be stands in the image, what is comes from the engine and the clusters at both ends.
 `flow_start` holds the order of a start, `flow_end` that of an end, `fence` what makes both safe.
 A fault that only a person can mend closes the flow; any other is tried again, ever more seldom.
+What ran before the last word on a flow ends before the log says that this failed.
 """
 
 from collections import deque
@@ -140,6 +141,8 @@ class Flows(Generic[F]):
     ) -> None:
         """Compare and repair one flow; a failure is told and tried again."""
         voice = self._kind.voice(flow, image, reign)
+        if seen:
+            self._remember(flow, left=True)
         try:
             self._one(voice, seen, trouble)
         except CopyError as fault:
@@ -243,9 +246,9 @@ class Flows(Generic[F]):
         )
 
     def _handed_over(self, flow: F) -> None:
-        """One more start that has cost a principal of its own."""
+        """One more start that has cost a principal of its own, and fenced all before it."""
         starts = self._memory[flow.id].starts + 1
-        self._remember(flow, starts=starts, started=self._pace.clock())
+        self._remember(flow, starts=starts, started=self._pace.clock(), left=False)
 
     def _watch(self, voice: Voice[F]) -> None:
         """See that both topics are still the same ones, and put the floor on the log."""
@@ -352,6 +355,8 @@ class Flows(Generic[F]):
         try:
             if not fault.retriable:
                 self._ending.halt(self._ends(voice), voice.reign)
+            elif self._outlives(flow):
+                fault = self._end_left(voice, fault)
             voice.failed(fault)
         except MeshError as error:
             log.warning("failure_not_told", flow=flow.id, error=str(error))
@@ -369,6 +374,25 @@ class Flows(Generic[F]):
         self._remember(flow, attempts=attempts, code=fault.code, reason=fault.reason)
         self._remember(flow, not_before=until, is_silence=is_silence)
 
+    def _outlives(self, flow: F) -> bool:
+        """Whether what may still write was started before the last word on a flow.
+
+        One that has run since goes on, whatever fails.
+        """
+        is_old = flow.desired is Desired.RUNNING and flow.activated != flow.generation
+        return is_old and self._memory[flow.id].left
+
+    def _end_left(self, voice: Voice[F], fault: CopyError) -> CopyError:
+        """End what was started before; the fault to be told, also where it cannot be ended yet."""
+        try:
+            with guarded("the clusters of flows"):
+                self._ending.halt(self._ends(voice), voice.reign, starts_again=True)
+        except MeshError as error:
+            reason = f"{fault.reason}; what ran before may go on, as it cannot be ended: {error}"
+            return CopyError("cluster_unavailable", reason, fault.text)
+        self._remember(voice.flow, left=False)
+        return fault
+
     def _final(self, flow: F, fault: CopyError) -> CopyError:
         """The fault, or that there were too many starts: each leaves a login for ever."""
         starts = self._memory[flow.id].starts
@@ -380,7 +404,9 @@ class Flows(Generic[F]):
         """Whether to look at a flow now; forgets what belongs to an older generation."""
         memory = self._memory.get(flow.id)
         if memory is None or memory.generation != flow.generation:
-            self._memory[flow.id] = Memory(flow.generation, since=self._pace.clock())
+            is_first = flow.incarnation == 0 and flow.generation == flow.created_generation
+            now = self._pace.clock()
+            self._memory[flow.id] = Memory(flow.generation, since=now, left=not is_first)
             return True
         if memory.is_silence and trouble is None:
             return True

@@ -15,7 +15,13 @@ from immutables import Map
 
 from mesh_events.facts import Fact
 from mesh_events.meta import Meta, derived_id, now
-from mesh_events.statements import Begin, StatementAdded, StatementFact, StatementIntent
+from mesh_events.statements import (
+    Begin,
+    StatementAdded,
+    StatementFact,
+    StatementIntent,
+    StatementUpdated,
+)
 from processors.keepers.findings import Finding, destination_free
 from processors.keepers.flow_ends import Reach
 from processors.keepers.keeper import ReignOverError
@@ -278,6 +284,13 @@ class Desk:
                 stream |= {f"{END_OF}{number}": str(end) for number, (_, end) in ends.items()}
             self.add(begin=begin, found=free.evidence, sql=event.sql, **stream)
         return free
+
+    def update(self, sql: str) -> None:
+        """Another text for the same stream, in the place of the one that there is."""
+        at = self._next()
+        event = StatementUpdated(meta=meta(f"update-{at}"), statement=NAME, sql=sql, stream=STREAM)
+        after = statements.updated(self.image.statements, event, at, at * 1000)
+        self.image = self.image._replace(statements=after, offset=at)
 
     def direct(self, desired: Desired) -> None:
         at = self._next()

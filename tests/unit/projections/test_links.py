@@ -93,6 +93,7 @@ def test_an_activation_tells_who_writes_where_from_which_position() -> None:
         changed=11,
         changed_at=1100,
         told=ACTIVE[ID].told,
+        activated=10,
     )
     assert len(ACTIVE[ID].told) == 1
 
