@@ -23,7 +23,9 @@ from projections.steps import Place
 RUNS_ON = frozenset(
     {
         "cluster_unavailable",
+        "engine_starting",
         "engine_unavailable",
+        "no_schema",
         "query_stalled",
         "source_missing",
         "table_recreated",

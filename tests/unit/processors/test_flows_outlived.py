@@ -262,6 +262,32 @@ def test_what_fails_while_it_runs_goes_on_until_its_next_start(made: MemoryState
     assert came_out(made) > before
 
 
+def test_readers_are_told_of_what_runs_on_where_a_restart_finds_no_schema(
+    made: MemoryStatement,
+) -> None:
+    made.engine.down = True
+    made.settle()
+    no_schema(made)
+    made.engine.down = False
+    made.settle()
+    assert made.engine.living()
+    assert made.desk.statement.failure_code == "no_schema"
+    assert "no_schema" in RUNS_ON
+
+
+def test_readers_are_told_of_what_runs_on_while_its_server_does_not_know_a_new_worker() -> None:
+    link = MemoryLink()
+    link.settle()
+    link.keeper = link.new_keeper()
+    link.engine.starting = True
+    link.settle()
+    assert link.desk.link.failure_code == "engine_starting"
+    assert link.desk.link.failure_code in RUNS_ON
+    link.produce(2)
+    link.engine.move()
+    assert sum(len(one.records) for one in link.destination.partitions) == 2
+
+
 def test_a_query_of_the_new_text_is_not_ended_by_a_lost_answer(
     made: MemoryStatement, monkeypatch: pytest.MonkeyPatch
 ) -> None:

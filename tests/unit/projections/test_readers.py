@@ -189,7 +189,13 @@ def test_a_connector_is_stopped_before_the_failures_that_say_so() -> None:
 
 @pytest.mark.parametrize(
     ("code", "told"),
-    [("engine_unavailable", True), ("query_stalled", True), ("query_failed", False)],
+    [
+        ("engine_unavailable", True),
+        ("engine_starting", True),
+        ("query_stalled", True),
+        ("no_schema", True),
+        ("query_failed", False),
+    ],
 )
 def test_what_could_not_be_asked_is_told_as_it_may_run_on(code: str, told: bool) -> None:
     log = PaperLog()
