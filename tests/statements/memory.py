@@ -13,6 +13,7 @@ from typing import Any
 
 from immutables import Map
 
+from mesh_events.errors import InfrastructureError
 from mesh_events.facts import Fact
 from mesh_events.meta import Meta, derived_id, now
 from mesh_events.statements import (
@@ -200,12 +201,15 @@ def _added(
 
 
 class Registry:
-    """Schemas of topics; `versions` of a subject that is missing are none."""
+    """Schemas of topics; `versions` of a subject that is missing are none; `down` tells none."""
 
     def __init__(self) -> None:
         self.subjects: dict[str, dict[int, str]] = {f"{STREAM}-value": {7: json.dumps(CLICK)}}
+        self.down = False
 
     def versions(self, subject: str) -> Mapping[int, str]:
+        if self.down:
+            raise InfrastructureError("the registry does not answer", retriable=True)
         return self.subjects.get(subject, {})
 
     def register_text(self, subject: str, text: str) -> int:

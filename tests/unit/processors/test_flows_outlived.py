@@ -55,13 +55,10 @@ def stops(made: MemoryStatement) -> list[str]:
 
 
 def registry_away(made: MemoryStatement) -> Restore:
-    def versions(_: str) -> None:
-        raise InfrastructureError("the registry does not answer", retriable=True)
-
-    made.registry.versions = versions  # type: ignore[method-assign,assignment]
+    made.registry.down = True
 
     def restore() -> None:
-        del made.registry.versions  # type: ignore[method-assign]
+        made.registry.down = False
 
     return restore
 

@@ -560,7 +560,7 @@ def look(made: MemoryStatement) -> None:
 
 
 STEPS = (
-    ["good", "dead", "less", "stop", "start", "commit", "drop", "add"]
+    ["good", "dead", "less", "stop", "start", "commit", "drop", "add", "update", "registry"]
     # the rest has to come often, and in the right order, for anything to go wrong
     + ["take", "out", "dead letters", "die"] * 2
 )
@@ -590,6 +590,7 @@ def test_whatever_happens_in_whatever_order_each_record_is_dealt_with_once(
             look(made)
             assert made.wrong(complete=False) == []
         crashes.place = None
+        made.registry.down = False
         made.settle(2)
         happen(made, "start")
         happen(made, "add")
@@ -618,6 +619,7 @@ def test_whatever_a_record_becomes_by_then_it_is_written_once(
         look(made)
         passed_over |= {key for key in stream(made) if made.engine.kind_of(key) == "less"}
         assert made.twice() == []
+    made.registry.down = False
     made.settle(2)
     happen(made, "start")
     happen(made, "add")
@@ -732,6 +734,10 @@ def happen(made: MemoryStatement, step: str) -> None:
             made.desk.direct(Desired.REMOVED)
         case "add" if statement.is_over:
             add_again(made)
+        case "update" if statement.stands:
+            made.desk.update(f"SELECT ip FROM {STREAM} WHERE ip <> '{made.desk.image.offset}'")
+        case "registry":
+            made.registry.down = not made.registry.down
         case _:
             run(made, step)
 
