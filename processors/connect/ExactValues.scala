@@ -22,9 +22,11 @@ import org.apache.kafka.connect.transforms.Transformation
  * Refuses a record with a value that the sink cannot write: a map, an array of bytes, records or times,
  * of which it writes texts that say something else, a key that finds no row, a decimal of more digits than PostgreSQL
  * has, which takes the sink minutes to find, 24:00, a time finer than a microsecond, one before 4713 BC,
- * for which PostgreSQL's driver writes -infinity, a UUID that PostgreSQL shows as another text, and more
- * bits than the schema says, which the sink cuts; in a key also the numbers -0.0 and NaN, which a table does not tell from others of the
- * topic. Refuses a change that contradicts itself, too, and what the sink would take for a change by the
+ * for which PostgreSQL's driver writes -infinity, a UUID that PostgreSQL shows as another text, more
+ * bits than the schema says, which the sink cuts, and a record by a name of Debezium's for another one;
+ * in a key also the numbers -0.0 and NaN, which a table does not tell from others of the
+ * topic. Of any other type with a name of Debezium's or Connect's that is not its own, the name is left
+ * out: the value is written as what it is. Refuses a change that contradicts itself, too, and what the sink would take for a change by the
  * name of its schema, and pass by. The error begins with a code, and names place
  * and field. It runs behind [[PlainNames]], which bounds schemas. It leaves headers out, which the sink
  * does not use: it fails at two of one name, which anybody may write. Nothing of Scala's own library is
@@ -80,7 +82,11 @@ class ExactValues extends Transformation[SinkRecord] {
   private def made(record: SinkRecord, named: Schema, place: String, level: Int): Schema = {
     val schema = ExactValues.withoutSource(named)
     val kind = schema.`type`
-    if (ExactValues.isOfAnyScale(schema)) schema
+    if (KnownTypes.isForged(schema))
+      throw refusal(record, "value_not_exact", place,
+        "a table has no record of this name with these fields",
+        "write its fields by themselves, or leave the field out with ReplaceField")
+    else if (ExactValues.isOfAnyScale(schema)) schema
     else if (Schema.Type.STRUCT.equals(kind)) struct(record, schema, level)
     else if (Schema.Type.MAP.equals(kind))
       throw refusal(record, "value_not_exact", place,
@@ -194,7 +200,7 @@ class ExactValues extends Transformation[SinkRecord] {
           requireValue(record, schema.keySchema, entry.getKey, place)
           requireValue(record, schema.valueSchema, entry.getValue, place)
         }
-      } else {
+      } else if (KnownTypes.isNamed(schema)) {
         requireTime(record, schema, value, place)
         if (!ExactValues.isPlainUuid(schema, value))
           throw refusal(record, "value_not_exact", place,
@@ -205,18 +211,16 @@ class ExactValues extends Transformation[SinkRecord] {
       }
     }
 
-  private def requireTime(record: SinkRecord, schema: Schema, value: Any, place: String): Unit =
-    if (schema.name != null) {
-      val fault =
-        if (value.isInstanceOf[Number] || value.isInstanceOf[util.Date])
-          Times.fault(schema.name, ExactValues.number(value))
-        else if (value.isInstanceOf[String]) {
-          Times.fault(schema.name, value.asInstanceOf[String])
-        } else null
-      if (fault != null)
-        throw refusal(record, "value_not_exact", place, fault,
-          "write another one, or leave the field out with ReplaceField")
-    }
+  private def requireTime(record: SinkRecord, schema: Schema, value: Any, place: String): Unit = {
+    val fault =
+      if (value.isInstanceOf[Number] || value.isInstanceOf[util.Date])
+        Times.fault(schema.name, ExactValues.number(value))
+      else if (value.isInstanceOf[String]) Times.fault(schema.name, value.asInstanceOf[String])
+      else null
+    if (fault != null)
+      throw refusal(record, "value_not_exact", place, fault,
+        "write another one, or leave the field out with ReplaceField")
+  }
 
   private def requireKey(record: SinkRecord, key: Any): Unit =
     if (key.isInstanceOf[Struct]) {
@@ -272,14 +276,13 @@ object ExactValues {
 
   /**
    * The schema without what its parameters say of the type that a captured column had, and without a
-   * name that is a type of a database, as MONEY: those of Debezium's and Connect's values have a dot.
-   * The same schema where it has neither. The sink would make a column of that type, whoever wrote the
-   * schema, in which texts may become others.
+   * name that is not to be gone by: see [[KnownTypes]]. The same schema where it has neither. The sink
+   * would make a column of that type, whoever wrote the schema, in which values may become others.
    */
   def withoutSource(schema: Schema): Schema = {
     val kind = schema.`type`
-    val isType = schema.name != null && schema.name.indexOf('.') < 0 && !Schema.Type.STRUCT.equals(kind)
-    if (!isType && (schema.parameters == null || !hasSource(schema.parameters))) schema
+    val isForeign = KnownTypes.isForeign(schema)
+    if (!isForeign && (schema.parameters == null || !hasSource(schema.parameters))) schema
     else {
       val kept = new util.LinkedHashMap[String, String]()
       if (schema.parameters != null) kept.putAll(schema.parameters)
@@ -287,7 +290,7 @@ object ExactValues {
       while (names.hasNext) if (names.next().startsWith(ofSource)) names.remove()
       val isMap = Schema.Type.MAP.equals(kind)
       new ConnectSchema(
-        kind, schema.isOptional, schema.defaultValue, if (isType) null else schema.name,
+        kind, schema.isOptional, schema.defaultValue, if (isForeign) null else schema.name,
         schema.version, schema.doc, kept, if (Schema.Type.STRUCT.equals(kind)) schema.fields else null,
         if (isMap) schema.keySchema else null,
         if (isMap || Schema.Type.ARRAY.equals(kind)) schema.valueSchema else null)

@@ -270,6 +270,37 @@ def test_a_schema_does_not_choose_a_column_in_which_texts_become_others(
     assert sum("value_not_exact" in one and "a UUID in small" in one for one in found) == 3
 
 
+def test_a_value_with_the_name_of_another_type_is_written_as_what_it_is(
+    sdm: Sdm, owner: Party, mesh: Endpoints, table: tuple[str, Any], sink: Sinking
+) -> None:
+    """Debezium goes by the name alone, and takes any number for that of a time."""
+    name, database = table
+    values: dict[str, tuple[Any, Any, str]] = {
+        "ms": (of("double", "Timestamp"), 1732951338123.75, "1732951338123.75"),
+        "day": (of("float", "Date"), 20000.75, "20000.75"),
+        "us": (of("double", "MicroTimestamp"), math.nan, "NaN"),
+        "far": (of("double", "NanoTimestamp"), -math.inf, "-Infinity"),
+        "early": (of("double", "Time"), -1.5, "-1.5"),
+        "lasts": (of("string", "MicroDuration"), "1.0000004 seconds", "1.0000004 seconds"),
+        "zoned": (of("int", "ZonedTime"), 7, "7"),
+        "words": (
+            {"type": "string", "connect.name": "io.debezium.data.Tsvector"},
+            "the cat's mat  the",
+            "the cat's mat  the",
+        ),
+        "path": ({"type": "string", "connect.name": "io.debezium.data.Ltree"}, " a.b ", " a.b "),
+        "bits": ({"type": "string", "connect.name": "io.debezium.data.Bits"}, "0101", "0101"),
+        "id_of": ({"type": "long", "connect.name": UUID}, 2**62, str(2**62)),
+    }
+    fields = {"id": "int", **{column: found[0] for column, found in values.items()}}
+    row = {column: found[1] for column, found in values.items()}
+    produce(sdm, owner, mesh, f"{owner.name}.{name}", fields, [{"id": 1, **row}])
+    sink("position")
+    asked = ", ".join(f"{column}::text" for column in values)
+    expected = [(1, *(found[2] for found in values.values()))]
+    eventually(lambda: rows(database, f"{name}_position", f"id, {asked}") == expected, "the row")
+
+
 def test_a_change_that_contradicts_itself_is_a_dead_letter_and_ends_no_sink(
     sdm: Sdm, owner: Party, mesh: Endpoints, table: tuple[str, Any], sink: Sinking
 ) -> None:

@@ -6,7 +6,12 @@ from pathlib import Path
 import pytest
 
 from local_platform import Endpoints, PlatformSettings
-from local_platform.own_jars import compile_once, pyspark_jars
+from local_platform.own_jars import (
+    compile_once,
+    compile_transformations,
+    pyspark_jars,
+    transformations_jar,
+)
 from local_platform.plugins import connect_plugins
 from local_platform.services.java import java
 from local_platform.site import Site
@@ -17,17 +22,52 @@ pytestmark = pytest.mark.slow
 def said_by(
     main: str, plugin: str, words: list[str], settings: PlatformSettings, folder: Path
 ) -> list[str]:
-    """What a program of this folder says with the classes of one of Connect's plugins."""
+    """What a program of this folder says with the classes of one of Connect's plugins and ours."""
     site = Site.of(settings)
     jars = sorted((connect_plugins(site.jars, site.cache) / plugin).glob("*.jar"))
     # a plugin's jars in the order of their names, as Connect reads them
     path = ":".join(map(str, [*jars, *pyspark_jars("scala-*")]))
-    path = f"{path}:{site.jars.class_path('kafka')}"
+    kafka = site.jars.class_path("kafka")
+    compile_transformations(own := transformations_jar(site.cache, kafka), kafka)
+    path = f"{path}:{own}:{kafka}"
     made = folder / "program.jar"
     compile_once(made, path, (Path(__file__).with_name(f"{main}.scala"),))
     argv = [*java(f"mesh.{main}", 256, f"{made}:{path}"), *words]
     said = subprocess.run(argv, check=True, capture_output=True, text=True, timeout=120)
     return said.stdout.splitlines()
+
+
+KEPT = {
+    **{f"io.debezium.time.{one}": "INT32" for one in ("Date", "Time")},
+    **{f"io.debezium.time.{one}Time": "INT64" for one in ("Micro", "Nano")},
+    **{f"io.debezium.time.{one}Timestamp": "INT64" for one in ("", "Micro", "Nano")},
+    **{f"io.debezium.time.Zoned{one}": "STRING" for one in ("Time", "Timestamp")},
+    "io.debezium.time.MicroDuration": "INT64",
+    **{f"io.debezium.data.{one}": "STRING" for one in ("Enum", "Json", "Uuid")},
+    "io.debezium.data.Bits": "BYTES",
+    **{f"org.apache.kafka.connect.data.{one}": "INT32" for one in ("Date", "Time")},
+    "org.apache.kafka.connect.data.Timestamp": "INT64",
+    "org.apache.kafka.connect.data.Decimal": "BYTES",
+}
+"""The name of a type -> what it is made of."""
+
+
+@pytest.mark.usefixtures("mesh")
+def test_a_sink_goes_by_no_name_of_a_type_that_is_made_of_another(
+    settings: PlatformSettings, tmp_path: Path
+) -> None:
+    """Debezium takes a number of any type for a time, and cuts what it has behind the point."""
+    said = said_by("AskNames", "debezium-connector-jdbc", [], settings, tmp_path)
+    found = {(name, kind): what for name, kind, what in (line.split(" ", 2) for line in said)}
+    assert {one for one, what in found.items() if what == "kept" and one[1] != "STRUCT"} == set(
+        KEPT.items()
+    )
+    assert {
+        what for (name, kind), what in found.items() if kind != KEPT.get(name) and kind != "STRUCT"
+    } == {"left out"}
+    records = {name: what for (name, kind), what in found.items() if kind == "STRUCT"}
+    assert records.pop("io.debezium.data.geometry.Point") == "kept"
+    assert {what for name, what in records.items() if "." in name} == {"refused value_not_exact"}
 
 
 @pytest.mark.usefixtures("mesh")

@@ -346,3 +346,29 @@ def test_days_in_arrays_are_as_they_were(
         PATIENCE_S, lambda: rows(database, f"{name}_position", "id, days::text") == expected
     )
     assert rows(database, f"{name}_position", "id, days::text") == expected
+
+
+def test_the_words_of_a_tsvector_are_as_they_were_or_the_sink_fails(
+    sdm: Sdm, owner: Party, table: tuple[str, Any], sink: Sinking, request: pytest.FixtureRequest
+) -> None:
+    """Debezium leaves out the quotes of words, by which two of them are one."""
+    name, database = table
+    words = "'''fat cat'':1 ''it''''s'':2 plain'"
+    written = f"INSERT INTO {name} VALUES (1, {words})"
+    capture(sdm, owner, table, request, "id int PRIMARY KEY, v tsvector", written)
+    database.execute(f"CREATE TABLE {name}_old (id int PRIMARY KEY, v tsvector)")
+    sink("record", "--key", "record")
+    sink("old", "--key", "record", "--no-wait")
+    expected = rows(database, name, "id, v::text")
+    assert expected == [(1, "'fat cat':1 'it''s':2 'plain'")]
+    eventually(lambda: rows(database, f"{name}_record", "id, v") == expected, "the words are there")
+    connector = f"{owner.name}.{name}-old"
+
+    def failure() -> str:
+        return str(sdm(*NOUN, "describe", connector).document["failure"])
+
+    eventually(lambda: "42804" in failure(), "the column is none of texts")
+    assert rows(database, f"{name}_old", "id, v") == []
+    database.execute(f"ALTER TABLE {name}_old ALTER COLUMN v TYPE text")
+    sdm(*NOUN, "restart", connector, "-d", owner.name)
+    eventually(lambda: rows(database, f"{name}_old", "id, v") == expected, "they are there as well")
