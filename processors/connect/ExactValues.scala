@@ -104,7 +104,8 @@ class ExactValues extends Transformation[SinkRecord] {
         if (ExactValues.isText(before))
           copied(before, SchemaBuilder.string.name(ExactValues.nameOfText(before.name)))
         else found
-      if (after eq before) schema else copied(schema, described(schema, SchemaBuilder.array(after)))
+      if ((after eq before) && schema.defaultValue == null) schema
+      else array(schema, described(schema, SchemaBuilder.array(after)))
     } else schema
   }
 
@@ -122,6 +123,10 @@ class ExactValues extends Transformation[SinkRecord] {
     }
     if (same) schema else copied(schema, builder)
   }
+
+  /** Without a default, for which the sink has no words: rows that are older than its column have null. */
+  private def array(schema: Schema, builder: SchemaBuilder): Schema =
+    copied(schema, if (schema.defaultValue == null) builder else builder.optional)
 
   private def described(schema: Schema, builder: SchemaBuilder): SchemaBuilder = {
     val named = if (schema.name == null) builder else builder.name(schema.name)
@@ -200,7 +205,8 @@ class ExactValues extends Transformation[SinkRecord] {
           requireValue(record, schema.keySchema, entry.getKey, place)
           requireValue(record, schema.valueSchema, entry.getValue, place)
         }
-      } else if (KnownTypes.isNamed(schema)) {
+      } else if (ExactValues.hasNoText(value)) throw noText(record, place)
+      else if (KnownTypes.isNamed(schema)) {
         requireTime(record, schema, value, place)
         if (!ExactValues.isPlainUuid(schema, value))
           throw refusal(record, "value_not_exact", place,
@@ -239,8 +245,13 @@ class ExactValues extends Transformation[SinkRecord] {
   private def noKey(record: SinkRecord, name: String, why: String): RefusedException =
     refusal(record, "value_not_exact", name, why, "write keys of which each field has a value")
 
+  private def noText(record: SinkRecord, place: String): RefusedException =
+    refusal(record, "value_not_exact", place,
+      "it has the character U+0000, which no text of PostgreSQL has", "write it without, or as bytes")
+
   private def requireOneKey(record: SinkRecord, value: Any, name: String): Unit =
-    if (ExactValues.isTwoKeys(value))
+    if (ExactValues.hasNoText(value)) throw noText(record, name)
+    else if (ExactValues.isTwoKeys(value))
       throw refusal(record, "value_not_exact", name,
         "a table has one row for 0.0 and -0.0, and one for all NaN",
         "write keys of whole numbers, decimals or texts")
@@ -348,9 +359,13 @@ object ExactValues {
   /** Whether a value of this type may be refused. */
   def isLookedAt(schema: Schema): Boolean = {
     val kind = schema.`type`
-    schema.name != null || Schema.Type.STRUCT.equals(kind) || Schema.Type.ARRAY.equals(kind) ||
+    Schema.Type.STRING.equals(kind) || schema.name != null || Schema.Type.STRUCT.equals(kind) || Schema.Type.ARRAY.equals(kind) ||
     Schema.Type.MAP.equals(kind)
   }
+
+  /** Whether it is a text that PostgreSQL has not. */
+  def hasNoText(value: Any): Boolean =
+    value.isInstanceOf[String] && value.asInstanceOf[String].indexOf('\u0000') >= 0
 
   /** Whether it is one that PostgreSQL has, found without making its digits. */
   def isDecimal(value: Struct): Boolean = {

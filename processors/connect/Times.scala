@@ -12,12 +12,17 @@ object Times {
   private val noMidnight = "a JDBC sink has no 24:00"
   private val tooFine = "a table has no time finer than a microsecond"
   private val tooEarly = "PostgreSQL's driver writes -infinity for what is before 4713 BC"
+  private val tooLate = "PostgreSQL has no day after the year 5874897, and no time after 294276"
   private val dayMs = 86400000L
   private val dayUs = 86400000000L
   private val dayNs = 86400000000000L
   /** Of the first year that is written as it is, in days. */
   private val firstYear = -4712
   private val firstDay = LocalDate.of(firstYear, 1, 1).toEpochDay
+  private val lastDay = LocalDate.of(5874897, 12, 31).toEpochDay
+  /** Of the last year with times of day. */
+  private val lastYear = 294276
+  private val lastMs = (LocalDate.of(lastYear, 12, 31).toEpochDay + 1) * dayMs - 1
   /** What Debezium's captures have for -infinity, in microseconds. */
   private val noBegin = -9223372036832400000L
   /** The same in days. */
@@ -33,12 +38,13 @@ object Times {
       case "io.debezium.time.NanoTime" =>
         if (number % usOfNs != 0) tooFine else ofDay(number, dayNs)
       case "io.debezium.time.NanoTimestamp" => if (number % usOfNs != 0) tooFine else null
-      case "io.debezium.time.Date" => if (number == noFirstDay) null else early(number, 1)
-      case "org.apache.kafka.connect.data.Date" | "org.apache.kafka.connect.data.Timestamp" =>
-        early(number, dayMs)
+      case "io.debezium.time.Date" => if (number == noFirstDay) null else within(number, 1, lastDay)
+      case "org.apache.kafka.connect.data.Date" => within(number, dayMs, lastDay * dayMs)
+      case "org.apache.kafka.connect.data.Timestamp" => within(number, dayMs, lastMs)
       case "io.debezium.time.Timestamp" =>
-        if (number == noBegin / usOfNs) null else early(number, dayMs)
-      case "io.debezium.time.MicroTimestamp" => if (number == noBegin) null else early(number, dayUs)
+        if (number == noBegin / usOfNs) null else within(number, dayMs, lastMs)
+      case "io.debezium.time.MicroTimestamp" =>
+        if (number == noBegin) null else within(number, dayUs, Long.MaxValue)
       case _ => null
     }
 
@@ -48,7 +54,8 @@ object Times {
       case "io.debezium.time.ZonedTime" => if (isFine(text)) tooFine else null
       case "io.debezium.time.ZonedTimestamp" =>
         if (isFine(text)) tooFine
-        else if (text.startsWith("-") && isEarly(text)) tooEarly
+        else if (text.startsWith("-") && yearOf(text) < firstYear) tooEarly
+        else if (text.startsWith("+") && yearOf(text) > lastYear) tooLate
         else null
       case _ => null
     }
@@ -56,8 +63,8 @@ object Times {
   private def ofDay(number: Long, day: Long): String =
     if (number < 0 || number >= day) noMidnight else null
 
-  private def early(number: Long, day: Long): String =
-    if (number < firstDay * day) tooEarly else null
+  private def within(number: Long, day: Long, last: Long): String =
+    if (number < firstDay * day) tooEarly else if (number > last) tooLate else null
 
   /** Whether it has more behind the point than microseconds. */
   private def isFine(text: String): Boolean = {
@@ -71,7 +78,8 @@ object Times {
     found
   }
 
-  private def isEarly(text: String): Boolean =
-    try OffsetDateTime.parse(text).toLocalDateTime.getYear < firstYear
-    catch { case _: DateTimeException => false }
+  /** 1 where it is no time. */
+  private def yearOf(text: String): Int =
+    try OffsetDateTime.parse(text).getYear
+    catch { case _: DateTimeException => 1 }
 }

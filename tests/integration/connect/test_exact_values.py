@@ -270,6 +270,59 @@ def test_a_schema_does_not_choose_a_column_in_which_texts_become_others(
     assert sum("value_not_exact" in one and "a UUID in small" in one for one in found) == 3
 
 
+def test_texts_and_days_that_postgresql_has_not_are_dead_letters(
+    sdm: Sdm, owner: Party, mesh: Endpoints, table: tuple[str, Any], sink: Sinking
+) -> None:
+    """A sink that failed at them would read nothing behind them."""
+    name, database = table
+    kinds = {
+        "words": "string",
+        "items": {"type": "array", "items": "string"},
+        "day": of("int", "Date"),
+        "at": of("long", "Timestamp"),
+        "zoned": of("string", "ZonedTimestamp"),
+    }
+    good: dict[str, Any] = {
+        "words": "a",
+        "items": ["b"],
+        "day": 2145042905,
+        "at": 9224318015999999,
+        "zoned": "+294276-12-31T23:59:59.999999Z",
+    }
+    wrong: list[dict[str, Any]] = [
+        {"words": "a\0b"},
+        {"items": ["b", "\0"]},
+        {"day": good["day"] + 1},
+        {"at": good["at"] + 1},
+        {"zoned": "+294277-01-01T00:00:00Z"},
+    ]
+    written = [{"id": at, **good, **one} for at, one in enumerate([*wrong, {}])]
+    produce(sdm, owner, mesh, f"{owner.name}.{name}", {"id": "int", **kinds}, written)
+    sink("position")
+    asked = "id, words, items::text, day::text, at::text"
+    expected = [(len(wrong), "a", "{b}", "5874897-12-31", "294276-12-31 23:59:59.999")]
+    eventually(lambda: rows(database, f"{name}_position", asked) == expected, "what there is")
+    found = [str(one) for one in dead_letters(sdm, owner, f"{name}-position")]
+    assert sum("U+0000" in one for one in found) == 2
+    assert sum("no day after" in one for one in found) == 3
+
+
+def test_an_array_with_a_default_is_added_to_a_table(
+    sdm: Sdm, owner: Party, mesh: Endpoints, table: tuple[str, Any], sink: Sinking
+) -> None:
+    """The sink has no words for such a default: rows before have null."""
+    name, database = table
+    topic = f"{owner.name}.{name}"
+    produce(sdm, owner, mesh, topic, {"id": "int"}, [{"id": 1}])
+    sink("position")
+    read = f"{name}_position"
+    eventually(lambda: len(rows(database, read)) == 1, "the first row")
+    kind = {"type": {"type": "array", "items": "string"}, "default": []}
+    write(mesh, topic, {"id": "int", "tags": kind}, [{"id": 2, "tags": ["a"]}])
+    eventually(lambda: len(rows(database, read)) == 2, "the row with an array")
+    assert rows(database, read, "id, tags") == [(1, None), (2, ["a"])]
+
+
 def test_a_value_with_the_name_of_another_type_is_written_as_what_it_is(
     sdm: Sdm, owner: Party, mesh: Endpoints, table: tuple[str, Any], sink: Sinking
 ) -> None:

@@ -220,6 +220,8 @@ def produce(
 ) -> None:
     """Make the topic with these fields, name -> type in Avro, and write its rows.
 
+    A field with a default is given as Avro has it, without its name.
+
     Values of logical types are given as the numbers that they are.
     """
     sdm("topic", "create", topic, "--partitions", "1", "-d", owner.name)
@@ -250,7 +252,10 @@ def write(
 
 
 def _row(fields: dict[str, Any]) -> dict[str, Any]:
-    named = [{"name": name, "type": kind} for name, kind in fields.items()]
+    named = [
+        {"name": name, **(kind if "default" in kind else {"type": kind})}
+        for name, kind in fields.items()
+    ]
     return {"type": "record", "name": "Row", "fields": named}
 
 
