@@ -211,6 +211,9 @@ class ExactValues extends Transformation[SinkRecord] {
         if (!ExactValues.isPlainUuid(schema, value))
           throw refusal(record, "value_not_exact", place,
             "a table has a UUID in small letters, with four hyphens", "write it so")
+        if (!ExactValues.isJson(schema, value))
+          throw refusal(record, "value_not_exact", place, "it is no JSON that PostgreSQL takes",
+            "write JSON, or a text without the name of that type")
         if (!ExactValues.areBits(schema, value))
           throw refusal(record, "value_not_exact", place,
             "it has more bits than the parameter length of its schema", "write it with a larger one")
@@ -362,6 +365,11 @@ object ExactValues {
     Schema.Type.STRING.equals(kind) || schema.name != null || Schema.Type.STRUCT.equals(kind) || Schema.Type.ARRAY.equals(kind) ||
     Schema.Type.MAP.equals(kind)
   }
+
+  /** Whether a text is JSON, if it is called so. */
+  def isJson(schema: Schema, value: Any): Boolean =
+    !"io.debezium.data.Json".equals(schema.name) || !value.isInstanceOf[String] ||
+      JsonTexts.isOne(value.asInstanceOf[String])
 
   /** Whether it is a text that PostgreSQL has not. */
   def hasNoText(value: Any): Boolean =

@@ -47,6 +47,7 @@ _SOURCES = (
     "BoundedPolls",
     "DeadLetters",
     "ExactValues",
+    "JsonTexts",
     "KnownTypes",
     "LoginFilter",
     "NullFields",

@@ -281,6 +281,7 @@ def test_texts_and_days_that_postgresql_has_not_are_dead_letters(
         "day": of("int", "Date"),
         "at": of("long", "Timestamp"),
         "zoned": of("string", "ZonedTimestamp"),
+        "json": {"type": "string", "connect.name": "io.debezium.data.Json"},
     }
     good: dict[str, Any] = {
         "words": "a",
@@ -288,6 +289,7 @@ def test_texts_and_days_that_postgresql_has_not_are_dead_letters(
         "day": 2145042905,
         "at": 9224318015999999,
         "zoned": "+294276-12-31T23:59:59.999999Z",
+        "json": '{"a": [1, "b"]}',
     }
     wrong: list[dict[str, Any]] = [
         {"words": "a\0b"},
@@ -295,16 +297,19 @@ def test_texts_and_days_that_postgresql_has_not_are_dead_letters(
         {"day": good["day"] + 1},
         {"at": good["at"] + 1},
         {"zoned": "+294277-01-01T00:00:00Z"},
+        *({"json": one} for one in ("{bad", "1 2", "", '["\\u0000"]', "{'a': 1}", "[1")),
     ]
     written = [{"id": at, **good, **one} for at, one in enumerate([*wrong, {}])]
     produce(sdm, owner, mesh, f"{owner.name}.{name}", {"id": "int", **kinds}, written)
     sink("position")
-    asked = "id, words, items::text, day::text, at::text"
-    expected = [(len(wrong), "a", "{b}", "5874897-12-31", "294276-12-31 23:59:59.999")]
+    asked = "id, words, items::text, day::text, at::text, json::text"
+    last = "294276-12-31 23:59:59.999"
+    expected = [(len(wrong), "a", "{b}", "5874897-12-31", last, good["json"])]
     eventually(lambda: rows(database, f"{name}_position", asked) == expected, "what there is")
     found = [str(one) for one in dead_letters(sdm, owner, f"{name}-position")]
     assert sum("U+0000" in one for one in found) == 2
     assert sum("no day after" in one for one in found) == 3
+    assert sum("no JSON" in one for one in found) == 6
 
 
 def test_an_array_with_a_default_is_added_to_a_table(
