@@ -61,6 +61,9 @@ class Voice(Protocol[F_co]):
     def activated(self, started: Started) -> None:
         """It runs."""
 
+    def began(self, started: Started) -> None:
+        """The log counts that it runs; for the lineage only."""
+
     def goes_on(self) -> None:
         """It still runs; for the lineage only."""
 

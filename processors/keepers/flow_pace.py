@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from processors.keepers.flow import Started
+
 _NEVER = float("-inf")
 
 
@@ -48,7 +50,8 @@ class Memory:
     position and since when it stands there. For that it was started anew `stalls` times, the last
     time since partition `stood[0]` stood at `stood[1]`, and has not got on since. `starts` were
     handed to the engine since it last got on beyond the positions `furthest`; the last one at
-    `started`. `left`: what was started before may still write.
+    `started`. `left`: what was started before may still write. `begun` is a start that
+    the log may count, which the lineage has not.
     """
 
     generation: int
@@ -68,3 +71,4 @@ class Memory:
     started: float = _NEVER
     furthest: Mapping[int, int] = field(default_factory=dict)
     left: bool = True
+    begun: Started | None = None

@@ -46,7 +46,7 @@ class FlowStart(Generic[F]):
 
     def start(
         self, ends: Ends[F], voice: Voice[F], reign: Reign, handed_over: Callable[[], None]
-    ) -> None:
+    ) -> Started:
         """Start the next incarnation from the destination's tail, and report that it runs.
 
         Args:
@@ -91,7 +91,9 @@ class FlowStart(Generic[F]):
         reign.check()
         self._launch(spec, handed_over)
         crash_point(f"{self._kind.name}-after-start")
-        voice.activated(Started(flow.incarnation + 1, writer, source, destination, positions, plan))
+        started = Started(flow.incarnation + 1, writer, source, destination, positions, plan)
+        voice.activated(started)
+        return started
 
     def _launch(self, spec: CopySpec, handed_over: Callable[[], None]) -> None:
         """Hand it to the engine; a principal that was handed over is never used again."""

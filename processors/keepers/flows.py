@@ -120,7 +120,9 @@ class Flows(Generic[F]):
         """
         try:
             reign.check()
-            self._kind.voice(flow, image, reign).failed(EngineError("query_failed", LOST))
+            voice = self._kind.voice(flow, image, reign)
+            self._begin(voice)
+            voice.failed(EngineError("query_failed", LOST))
         except MeshError as error:
             log.warning("failure_not_told", flow=flow.id, error=str(error))
 
@@ -143,6 +145,7 @@ class Flows(Generic[F]):
         voice = self._kind.voice(flow, image, reign)
         if seen:
             self._remember(flow, left=True)
+        self._begin(voice)
         try:
             self._one(voice, seen, trouble)
         except CopyError as fault:
@@ -231,7 +234,9 @@ class Flows(Generic[F]):
         starts = self._memory[flow.id].starts
         if starts >= self._pace.starts:
             raise _exhausted(starts, "and that could not be reported")
-        self._starting.start(self._ends(voice), voice, voice.reign, lambda: self._handed_over(flow))
+        begun = self._starting.start(
+            self._ends(voice), voice, voice.reign, lambda: self._handed_over(flow)
+        )
         now = self._pace.clock()
         # what it waited for, as the end of a quarantine, is over: it is looked at like any other
         self._remember(
@@ -243,7 +248,17 @@ class Flows(Generic[F]):
             code=None,
             is_silence=False,
             not_before=now,
+            begun=begun,
         )
+
+    def _begin(self, voice: Voice[F]) -> None:
+        """Put a start into the lineage that the log counts: what it does not count never ran."""
+        flow = voice.flow
+        memory = self._memory.get(flow.id)
+        begun = None if memory is None else memory.begun
+        if begun is not None and flow.run is not None and flow.principal == begun.writer:
+            voice.began(begun)
+            self._remember(flow, begun=None)
 
     def _handed_over(self, flow: F) -> None:
         """One more start that has cost a principal of its own, and fenced all before it."""
@@ -406,7 +421,10 @@ class Flows(Generic[F]):
         if memory is None or memory.generation != flow.generation:
             is_first = flow.incarnation == 0 and flow.generation == flow.created_generation
             now = self._pace.clock()
-            self._memory[flow.id] = Memory(flow.generation, since=now, left=not is_first)
+            begun = None if memory is None else memory.begun
+            self._memory[flow.id] = Memory(
+                flow.generation, since=now, left=not is_first, begun=begun
+            )
             return True
         if memory.is_silence and trouble is None:
             return True

@@ -47,14 +47,13 @@ class Telling:
 
     def activated(self, started: Started) -> None:
         """The copy runs."""
-        run = new_id()
         at = self._report(
             LinkActivated,
             # a principal stands for one start only
             f"link-activated-{started.writer}",
             incarnation=started.incarnation,
             principal=started.writer,
-            run=run,
+            run=new_id(),
             source_topic=self.link.source_topic,
             source_topic_id=started.source.id,
             destination_topic=self.link.topic,
@@ -63,7 +62,11 @@ class Telling:
             **started.plan.more(),
         )
         self._end(RunState.ABORT, at)
-        self._tell(RunState.START, run)
+
+    def began(self, started: Started) -> None:
+        """The log counts that the copy runs; for the lineage only."""
+        del started
+        self._tell(RunState.START, self.link.run)
 
     def goes_on(self) -> None:
         """The copy still runs; for the lineage only."""

@@ -39,21 +39,23 @@ class StatementTelling:
 
     def activated(self, started: Started) -> None:
         """It runs."""
-        run = new_id()
         at = self._report(
             StatementActivated,
             # a principal stands for one start only
             f"statement-activated-{started.writer}",
             incarnation=started.incarnation,
             principal=started.writer,
-            run=run,
+            run=new_id(),
             stream_topic_id=started.source.id,
             destination_topic_id=started.destination.id,
             positions=_named(started.positions),
             **started.plan.more(),
         )
         self._end(RunState.ABORT, at)
-        self._tell(RunState.START, run, plan=started.plan)
+
+    def began(self, started: Started) -> None:
+        """The log counts that it runs; for the lineage only."""
+        self._tell(RunState.START, self.flow.run, plan=started.plan)
 
     def goes_on(self) -> None:
         """It still runs; for the lineage only."""

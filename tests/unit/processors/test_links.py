@@ -20,7 +20,7 @@ from processors.keepers.flows import LOST
 from processors.keepers.keeper import ReignOverError
 from processors.rights import Acl, Binding, Operation, reader
 from projections.links import State
-from spark_streams.engine import Running
+from spark_streams.engine import CopySpec, Running
 from tests.links.memory import MemoryLink
 
 LINK = "east.users@west"
@@ -447,6 +447,23 @@ def test_lineage_tells_each_incarnation(link: MemoryLink) -> None:
         (RunState.START, second, None),
         (RunState.COMPLETE, second, None),
     ]
+
+
+def test_a_start_that_the_log_does_not_count_has_no_run(
+    link: MemoryLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = link.engine.start
+
+    def paused_meanwhile(spec: CopySpec) -> None:
+        start(spec)
+        link.desk.pause()
+
+    monkeypatch.setattr(link.engine, "start", paused_meanwhile)
+    link.reconcile()
+    assert link.desk.said(LinkActivated)
+    link.settle()
+    assert link.desk.link.is_at_rest
+    assert link.lineage.told == []
 
 
 def test_a_fact_carries_generation_and_conversation(link: MemoryLink) -> None:
