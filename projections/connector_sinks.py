@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 
 from projections.connector_rows import EVENT_ROUTER
 from projections.connector_settings import OLD_ZONE, ZONE
-from projections.connector_tables import JDBC, targets
-from projections.connector_values import items
+from projections.connector_tables import JDBC, named, targets
+from projections.connector_values import LONGEST_IDENTIFIER, items
 
 Config = Mapping[str, str]
 _DRIVER = frozenset({"sslmode", "ssl", "currentSchema"})
@@ -98,6 +98,13 @@ def _of_tables(config: Config) -> Iterator[str]:
             "could be anybody's"
         )
         return
+    # Debezium makes such a table, and finds none of its whole name
+    for topic, names in named(config):
+        if max(map(len, names)) > LONGEST_IDENTIFIER:
+            yield (
+                f"collection.name.format: write a name of at most {LONGEST_IDENTIFIER} letters for "
+                f"{topic}: PostgreSQL cuts longer ones"
+            )
     if config.get("quote.identifiers") == "true":
         return
     # some names are quoted all the same, and have the letters of the config

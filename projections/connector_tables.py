@@ -160,6 +160,14 @@ def filled(config: Config) -> list[Table]:
 
 def targets(config: Config) -> list[tuple[str, tuple[str, str]]]:
     """(topic, (schema, table)) of what a JDBC sink fills, as the database spells them."""
+    return [
+        (topic, (schema[:LONGEST_IDENTIFIER], table[:LONGEST_IDENTIFIER]))
+        for topic, (schema, table) in named(config)
+    ]
+
+
+def named(config: Config) -> list[tuple[str, tuple[str, str]]]:
+    """The same by their whole names, of which PostgreSQL takes the first letters."""
     url = JDBC.fullmatch(config.get("connection.url", ""))
     form = _form(config)
     if config.get("connector.class") != JDBC_SINK or url is None or "${source." in form:
@@ -169,7 +177,7 @@ def targets(config: Config) -> list[tuple[str, tuple[str, str]]]:
         schema, _, table = form.replace("${topic}", topic.replace(".", "_")).rpartition(".")
         if config.get("quote.identifiers") != "true":
             schema, table = schema.lower(), table.lower()
-        return schema[:LONGEST_IDENTIFIER], table[:LONGEST_IDENTIFIER]
+        return schema, table
 
     topics = items(config.get("topics", ""))
     routed = connector_routes.topics(config, [(topic, topic) for topic in topics])

@@ -183,10 +183,15 @@ def test_a_schema_that_a_sink_finds_by_a_pattern_is_its_domains(log: PaperLog) -
     assert answer(log, capture("west.own", "my_sales.user")) == ""
 
 
-def test_names_that_postgres_cuts_off_are_the_same(log: PaperLog) -> None:
+def test_a_name_that_postgres_would_cut_is_refused(log: PaperLog) -> None:
     longest = "u" * 63
     add(log, capture("east.shop", f"public.{longest}"))
-    assert answer(log, sink("west.poison", f"{longest}_more")) == "table_taken"
+    assert answer(log, sink("west.poison", f"{longest}_more")) == "invalid_connector"
+
+
+def test_a_sink_of_before_fills_what_postgres_cuts_its_name_to() -> None:
+    config = sink("west.poison", "u" * 63 + "_more")["config"]
+    assert [one.name.rpartition(".")[2] for one in filled(config)] == ["u" * 63]
 
 
 def test_a_table_is_free_when_the_last_connector_on_it_is_gone(log: PaperLog) -> None:
