@@ -49,7 +49,24 @@ def seen_within(seconds: float, condition: Callable[[], object]) -> bool:
 
 
 def topic_id(admin: AdminClient, topic: str) -> str:
-    """The id that Kafka gave a topic."""
+    """The id that Kafka gave a topic, once a broker knows of it: its controller may be ahead."""
+    found: list[str] = []
+
+    def is_known() -> bool:
+        try:
+            found.append(_described(admin, topic))
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise
+            return False
+        return True
+
+    eventually(is_known, f"{topic} is known")
+    return found[-1]
+
+
+def _described(admin: AdminClient, topic: str) -> str:
+    """The id of a topic that is known."""
     return str(admin.describe_topics(TopicCollection([topic]))[topic].result(20).topic_id)
 
 
@@ -63,7 +80,7 @@ def delete_and_create(admin: AdminClient, topic: str, partitions: int, **config:
         with suppress(KafkaException):
             admin.create_topics([NewTopic(topic, partitions, 1, config=settings)])[topic].result(20)
         with suppress(KafkaException):
-            return topic_id(admin, topic) != before
+            return _described(admin, topic) != before
         return False
 
     eventually(is_another, f"{topic} is another topic")
