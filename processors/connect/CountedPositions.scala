@@ -37,12 +37,15 @@ object CountedPositions {
     var done = 0L
     var transaction = unknown
     var hasBegun = false
+    /** The transaction's end before a position that was not counted; it may be sent again. */
+    var since: Lsn = _
     var isWithin = false
     /** What takes its records. */
     var batch: WholeMessages.Batch = _
   }
 
   private val places = new ThreadLocal[Place]
+  private val reached = new ThreadLocal[Lsn]
   /** What stands beside positions of Connect's. */
   private val known =
     util.Collections.synchronizedMap(new util.WeakHashMap[PostgresOffsetContext, Array[Long]])
@@ -66,8 +69,16 @@ object CountedPositions {
   }
 
   /** Where a stream starts for a position: at the transaction's end before, if its messages are counted. */
-  def start(lsn: Lsn, position: PostgresOffsetContext): Lsn =
+  def start(lsn: Lsn, position: PostgresOffsetContext): Lsn = {
+    reached.set(lsn)
     if (counted(position) == null) lsn else position.lastCommitLsn
+  }
+
+  /** How far the log was read that a stream is started for; where it starts if nothing of it was. */
+  def read(start: Lsn): Lsn = {
+    val found = reached.get
+    if (found == null) start else found
+  }
 
   /** Begin to read; whether messages are counted that are to be passed over. */
   def begin(position: PostgresOffsetContext): Boolean = {
@@ -80,7 +91,8 @@ object CountedPositions {
       place.done = place.count
       place.lsn = Lsn.valueOf(java.lang.Long.valueOf(stored(1)))
       place.transaction = stored(2)
-    } else if (!place.isWithin) place.count = 0
+    } else if (place.isWithin) place.since = position.lastCommitLsn
+    else place.count = 0
     stored != null
   }
 
@@ -108,7 +120,9 @@ object CountedPositions {
       true
     } else {
       here.isWithin = !ends
-      if (ends) here.count = 0
+      if (ends) {
+        if (here.since == null || lsn.compareTo(here.since) > 0) here.count = 0
+      }
       else if (here.count != unknown) here.count += 1
       here.lsn = lsn
       false

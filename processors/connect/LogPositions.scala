@@ -2,6 +2,7 @@ package mesh
 
 import java.util.regex.Pattern
 
+import io.debezium.connector.postgresql.CountedPositions
 import io.debezium.connector.postgresql.connection.{Lsn, PostgresReplicationConnection}
 
 /**
@@ -21,8 +22,9 @@ object LogPositions {
       ELSE pg_current_wal_insert_lsn() END"""
   private val plain = Pattern.compile("[\\w$-]{1,63}")
 
-  /** Of a stored position, null where there is none. */
-  def require(replication: PostgresReplicationConnection, stored: Lsn): Unit =
+  /** Of where a stream starts, null where nothing is stored. */
+  def require(replication: PostgresReplicationConnection, start: Lsn): Unit = {
+    val stored = CountedPositions.read(start)
     if (stored != null && stored.isValid) {
       val connection = replication.connection(false)
       val asking = connection.createStatement()
@@ -40,6 +42,7 @@ object LogPositions {
         }
       } finally asking.close()
     }
+  }
 
   /**
    * In place of a look at a publication that a standby cannot make. Debezium takes one that lacks
