@@ -2,14 +2,18 @@ package mesh
 
 import java.io.IOException
 
-import com.fasterxml.jackson.core.{JsonFactory, JsonToken}
+import com.fasterxml.jackson.core.{JsonFactory, JsonToken, StreamReadConstraints}
 
 /**
  * Which texts PostgreSQL takes for JSON. Nothing of Scala's own library is used, so that Connect needs no
  * more jars for it.
  */
 object JsonTexts {
-  private val factory = new JsonFactory
+  /** As long, and nearly as deep, as PostgreSQL takes. */
+  private val bounds = StreamReadConstraints.builder
+    .maxNumberLength(Int.MaxValue).maxNameLength(Int.MaxValue).maxStringLength(Int.MaxValue)
+    .maxNestingDepth(5000).build
+  private val factory = new JsonFactory().setStreamReadConstraints(bounds)
 
   /** Whether it is one value, in which no text has a character that PostgreSQL has not. */
   def isOne(text: String): Boolean =
