@@ -145,8 +145,8 @@ class Flows(Generic[F]):
         voice = self._kind.voice(flow, image, reign)
         if seen:
             self._remember(flow, left=True)
-        self._begin(voice)
         try:
+            self._begin(voice)
             self._one(voice, seen, trouble)
         except CopyError as fault:
             self._fail(voice, fault, is_silence=fault is trouble)
@@ -257,8 +257,8 @@ class Flows(Generic[F]):
         memory = self._memory.get(flow.id)
         begun = None if memory is None else memory.begun
         if begun is not None and flow.run is not None and flow.principal == begun.writer:
-            voice.began(begun)
             self._remember(flow, begun=None)
+            voice.began(begun)
 
     def _handed_over(self, flow: F) -> None:
         """One more start that has cost a principal of its own, and fenced all before it."""
