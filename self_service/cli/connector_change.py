@@ -14,6 +14,7 @@ from processors.connect.sink_tables import require_sink
 from projections import connector_config
 from projections.connector_settings import KEYLESS
 from projections.connector_tables import place_of, slot_of, tables
+from projections.connector_values import items
 from projections.connectors import State
 from projections.image import Image
 from projections.rules.connectors import require_allowed
@@ -148,8 +149,7 @@ class Change:
                 asked = found is not None
                 for one in found.told if found else ():
                     note(one)
-                if found is not None and found.keyless is not None:
-                    config = {**config, KEYLESS: ",".join(found.keyless)}
+                config = self._with_keyless(config, image, found and found.keyless, asked=asked)
             case connector_config.JDBC_SINK:
                 asked = connect.may_reach(self.connector, config) and require_sink(config, password)
             case _:
@@ -157,6 +157,28 @@ class Change:
         if not asked:
             note(_NOT_ASKED[config["connector.class"]])
         return config
+
+    def _with_keyless(
+        self, config: dict[str, str], image: Image, keyless: list[str] | None, *, asked: bool
+    ) -> dict[str, str]:
+        """The config with the tables that have no primary key, but for those that had one.
+
+        What this command sets is kept. Where the database was not asked nothing is known of tables
+        that the connector has not captured.
+        """
+        known = image.connectors.get(self.connector)
+        before = known.config if known is not None and known.stands else {}
+        if config.get(KEYLESS) != before.get(KEYLESS):
+            return config
+        is_same = place_of(before) == place_of(config)
+        if not asked and not (is_same and tables(before) == tables(config)):
+            return {name: value for name, value in config.items() if name != KEYLESS}
+        if keyless is None:
+            return config
+        had = set[str]()
+        if is_same and KEYLESS in before:
+            had = set(tables(before)).difference(items(before[KEYLESS]))
+        return {**config, KEYLESS: ",".join(one for one in keyless if one not in had)}
 
     def _captured(self, image: Image, config: dict[str, str]) -> list[str]:
         """The tables that the connector captures already, from the same database.

@@ -9,6 +9,7 @@ import typer
 
 from mesh_events.connectors import OWN_SECRET, version_of
 from mesh_events.errors import InvalidValueError
+from projections.connector_settings import KEYLESS, POSTGRES
 from self_service.cli import completion, debezium, jdbc_sink
 from self_service.cli.connect_app import Settings
 from self_service.cli.context import Mesh
@@ -94,6 +95,13 @@ def with_own_secret(config: dict[str, str], known: Mapping[str, str]) -> dict[st
         name: before if value == OWN_SECRET and version_of(before := known.get(name, "")) else value
         for name, value in config.items()
     }
+
+
+def with_keyless(config: dict[str, str], known: Mapping[str, str]) -> dict[str, str]:
+    """A capture with what `known` says of tables without a key, where it says nothing itself."""
+    is_capture = config.get("connector.class") == known.get("connector.class") == POSTGRES
+    kept = {KEYLESS: known[KEYLESS]} if is_capture and KEYLESS in known else {}
+    return kept | config
 
 
 def read(path: Path) -> dict[str, str]:

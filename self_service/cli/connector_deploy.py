@@ -10,7 +10,13 @@ from mesh_events.meta import MESH_DOMAIN
 from self_service.cli import lookup
 from self_service.cli.connect_app import DryRun, Name, Password, Settings, connector_app
 from self_service.cli.connector_change import Change
-from self_service.cli.connector_config import Kind, config_of, with_own_secret, with_settings
+from self_service.cli.connector_config import (
+    Kind,
+    config_of,
+    with_keyless,
+    with_own_secret,
+    with_settings,
+)
 from self_service.cli.connector_saying import standing
 from self_service.cli.context import Mesh
 from self_service.cli.exits import UsageError
@@ -54,7 +60,7 @@ def add(
     # another domain's is refused as such
     ours = known if known is not None and known.stands and known.domain == domain else None
     if ours is not None:
-        config = with_own_secret(config, ours.config)
+        config = with_keyless(with_own_secret(config, ours.config), ours.config)
     if ours is not None and dict(ours.config) != config and not replace:
         raise RefusedError(
             "connector_exists",
