@@ -259,12 +259,14 @@ def test_a_table_that_loses_its_primary_key_fails_its_connector_until_that_is_ac
         database.execute(f"ALTER TABLE {place}.{name} REPLICA IDENTITY FULL")
         database.execute(f"INSERT INTO {place}.{name} VALUES (1, 1)")
     database.execute(f"ALTER TABLE {place}.kept ADD PRIMARY KEY (id)")
+    name = f"{place}-keys".replace("_", "-")
     named = ("--table", f"{place}.kept", "--table", f"{place}.plain", "-d", owner.name)
-    told = sdm(
-        *NOUN, "add", f"{place}-keys".replace("_", "-"), "--type", "debezium-postgres", *named
-    )
-    assert f"records of {place}.plain have no keys" in told.err
-    connector = f"{owner.name}.{place}-keys".replace("_", "-")
+    adding = (*NOUN, "add", name, "--type", "debezium-postgres", *named)
+    told = f"records of {place}.plain have no keys"
+    # a database that is busy is not waited for
+    eventually(lambda: told in sdm(*adding, "--dry-run").err, "the database answers in time")
+    assert told in sdm(*adding).err
+    connector = f"{owner.name}.{name}"
 
     def stands() -> bool:
         shown = described(sdm, connector)
