@@ -17,8 +17,6 @@ from projections.statements import Statement
 
 LINKS, STATEMENTS = "mesh.link.", "mesh.sql."
 PREFIXES = (LINKS, STATEMENTS)
-JOBS = (*PREFIXES, PRINCIPALS)
-"""What the principals of what runs for a domain begin with."""
 _INCARNATION = re.compile(r"(?P<flow>.+)\.[0-9a-f]{8}")
 Holder = Statement | Connector
 
@@ -29,6 +27,12 @@ def flow_name(principal: str, kind: str) -> str | None:
         return None
     found = _INCARNATION.fullmatch(principal, len(kind))
     return found["flow"] if found else None
+
+
+def job_name(principal: str) -> str | None:
+    """The link, statement or connector that a principal is called after; None of any other one."""
+    start = next((one for one in (*PREFIXES, PRINCIPALS) if principal.startswith(one)), None)
+    return None if start is None else principal.removeprefix(start)
 
 
 def flow_of(image: Image, principal: str) -> Link | Statement | None:

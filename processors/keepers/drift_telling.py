@@ -19,7 +19,7 @@ from mesh_events.intents import domain_of
 from mesh_events.meta import Meta
 from processors.drift import TOPICS, Finding, shortened
 from processors.keepers.keeper import Reign
-from processors.principals import JOBS
+from processors.principals import job_name
 from projections.drift import all_left, left_at
 from projections.image import Image
 
@@ -176,7 +176,7 @@ def _budget(thing: _Thing) -> str:
     name = subject.partition("/")[2]
     if kind in TOPICS:
         return f"topics of {domain_of(name)}"
-    job = next((name[len(one) :] for one in JOBS if name.startswith(one)), None)
+    job = job_name(name)
     return "" if job is None else f"jobs of {domain_of(job)}"
 
 

@@ -1,6 +1,5 @@
 """`sdm audit log` and `replay`: who did what, and the state that it gives."""
 
-import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from mesh_events.meta import MESH_DOMAIN, Kind, milliseconds
 from mesh_events.rows import Row
 from mesh_events.spelling import nearest
 from mesh_events.vocabulary import EVENTS
+from processors.principals import job_name
 from projections.access import Access
 from projections.checksum import checksum, rows_checksum
 from projections.image import Image
@@ -45,8 +45,6 @@ _OF_PRODUCTS = frozenset({"product", "access", "link"})
 """Records whose key has a product behind its kind."""
 _NAMED = ("domain", "product", "application", "connector", "statement", "link", "principal")
 """Fields that name a domain, or a thing of one."""
-_OF_JOB = re.compile(r"mesh\.(?:connect|link|sql)\.")
-"""What the principals of what runs for a domain begin with."""
 KINDS = (*(kind.value for kind in Kind), UNREADABLE)
 
 
@@ -130,7 +128,7 @@ def _domains(one: Step, image: Image) -> set[str]:
     named += getattr(event, "topics", ())
     # "application/east.shop"; of a request the id alone
     named.append(str(getattr(event, "subject", "")).partition("/")[2])
-    found |= {domain_of(_OF_JOB.sub("", name)) for name in named if name}
+    found |= {domain_of(job_name(name) or name) for name in named if name}
     accesses = image.access.requests
     ids = (getattr(event, name, "") for name in ("request", "subject"))
     asked = [accesses[id_] for id_ in ids if id_ in accesses]
