@@ -53,6 +53,10 @@ class WholeRows extends Transformation[SourceRecord] {
     if (value.isInstanceOf[Struct]) {
       val change = value.asInstanceOf[Struct]
       if (isChange(change.schema)) {
+        // it has no key, whatever the others of its table have
+        if ("t".equals(change.getString("op")))
+          throw new RefusedException(
+            "table_truncated: " + table(change) + " was truncated, which names no row to delete")
         if (isNoKey(record.keySchema))
           throw new RefusedException(
             "key_not_captured: " + table(change) + ": its records would have one key, without fields")
@@ -93,9 +97,6 @@ class WholeRows extends Transformation[SourceRecord] {
       record.headers.lastWithName("__debezium.oldkey") != null
 
   private def require(change: Struct, isOfKnownRow: Boolean): Unit = {
-    if ("t".equals(change.getString("op")))
-      throw new RefusedException(
-        "table_truncated: " + table(change) + " was truncated, which names no row to delete")
     val after = change.getStruct("after")
     // a snapshot and an insert have whole rows
     if (after != null && isOfKnownRow) {
