@@ -25,7 +25,8 @@ from tests.integration.connect_owner import as_administrator
 from tests.kafka_client import eventually, fresh
 from tests.mesh_fixtures import connect_worker
 
-_LIFETIME_S = 300
+_LIFETIME_S = 900
+"""Longer than a test waits for all that it waits for."""
 _DATABASE = "shop"
 _ACTIVE = "SELECT active FROM pg_replication_slots WHERE slot_name = %s"
 
