@@ -41,8 +41,8 @@ BENCHMARKS: Mapping[str, Benchmark] = {
         12,
         "benchmarks/latency.py",
         *_WORKER,
-        "self_service/cli/audit_log.py",
-        "self_service/cli/history.py",
+        "self_service/cli/audit/log.py",
+        "self_service/cli/audit/history.py",
         *_CLUSTERS,
     ),
     "link": _one(
@@ -70,9 +70,9 @@ BENCHMARKS: Mapping[str, Benchmark] = {
         5,
         "benchmarks/workload.py",
         *_LOG,
-        "self_service/cli/audit_verify.py",
-        "self_service/cli/rejudging.py",
-        "self_service/cli/verification.py",
+        "self_service/cli/audit/verify.py",
+        "self_service/cli/verification/rejudging.py",
+        "self_service/cli/verification/verifier.py",
     ),
     "snapshots": _one(
         "snapshots", "the state at any offset", 10, "benchmarks/workload.py", *_LOG, "snapshots"

@@ -23,8 +23,8 @@ from mesh_events.record import Record
 from projections.chain import Chain, chained
 from projections.replay import replay
 from projections.trust import Trusted
-from self_service.cli.verification import verify
-from self_service.cli.verification_scope import Scope
+from self_service.cli.verification.scope import Scope
+from self_service.cli.verification.verifier import verify
 
 SIGNED = 20_000
 """Intents that are encoded with and without a signature."""

@@ -2,7 +2,7 @@
 
 A file for each says what it is to write (`Generator`, written by who starts it); another says where
 it stands (`Progress`, written by its process). Neither holds a password, and both end with the
-mesh's life. What the recipe means is its process's business: see `self_service.cli.generator_job`.
+mesh's life. What the recipe means is its process's business: see `self_service.cli.generate.job`.
 """
 
 import re

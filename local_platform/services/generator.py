@@ -25,7 +25,7 @@ class GeneratorService(Service):
     def command(self) -> Command:
         """Return its process; raises PlatformError where its description cannot be read."""
         found = generators.read(self.site.layout, self.generator)
-        argv = (sys.executable, "-m", "self_service.cli.generator_job", self.generator)
+        argv = (sys.executable, "-m", "self_service.cli.generate.job", self.generator)
         # whoever ran `sdm up` may have chosen another domain
         environment = {**self.site.settings.environment(), "SDM_DOMAIN": found.domain}
         return Command(argv, self.data, environment, inherits=True)

@@ -1,10 +1,10 @@
-"""The command line `sdm`: one module per noun, a composition root, and the ways to show things.
+"""The command line `sdm`: one folder per noun, a composition root, and the ways to show things.
 
-What lives here: `app` (the table of commands), one module per noun, `context` (the way to the
-mesh), `options` (what many commands share), `output`, `times`, `exits`.
+What lives here: `app` (the table of commands), a folder for each noun with its `commands`, `mesh`
+(what a command works at), `framework` (what commands share: options, output, times, errors).
 What does not: decisions. A command says an intent and shows what the governor made of it.
 Comes in: arguments. Goes out: answers on stdout, everything else on stderr, an exit code.
-Start reading with `app.py`, then `context.py`.
+Start reading with `app.py`, then `mesh/context.py`.
 """
 
 import logging
@@ -22,7 +22,7 @@ def main() -> None:
 
         app(prog_name="sdm")
     except KeyboardInterrupt:
-        from self_service.cli.interruption import tell
+        from self_service.cli.framework.interruption import tell
 
         raise SystemExit(tell()) from None
     finally:

@@ -9,8 +9,8 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from self_service.cli import interruption
-from self_service.cli.exits import tell
+from self_service.cli.framework import interruption
+from self_service.cli.framework.exits import tell
 
 
 class Place(NamedTuple):
@@ -22,33 +22,45 @@ class Place(NamedTuple):
 
 
 COMMANDS: dict[str, Place] = {
-    "up": Place("platform", "up", "Start the local mesh and wait until it is ready."),
-    "down": Place("platform", "down", "Stop the local mesh; its data stays."),
-    "status": Place("platform", "status", "Show the services and where the mesh stands."),
-    "kafka": Place("kafka", "kafka", "Run one of Kafka's own tools as an administrator."),
-    "domain": Place("domain", None, "Domains: register, list, describe."),
-    "application": Place("application", None, "Applications of a domain: register, list."),
-    "key": Place("key", None, "Keys that may speak for a domain: register, revoke, list."),
-    "freeze": Place("freeze", "freeze", "Let nothing count that a domain says, for a time."),
-    "thaw": Place("freeze", "thaw", "End a freeze before its time."),
-    "quarantine": Place("freeze", "quarantine", "Cut a domain off until its release."),
-    "release": Place("freeze", "release", "End a quarantine."),
-    "topic": Place("topic", None, "Topics: list, create, describe, produce, consume, delete."),
-    "generate": Place("generate", "generate", "Write made-up records into a topic, at a rate."),
-    "generator": Place("generator", None, "Generators that the local mesh keeps running."),
-    "schema": Place("schema", None, "Schemas of topics: list, describe, register, diff, check."),
-    "connect": Place("connect", None, "Connectors that bring data in and take it out."),
-    "streaming": Place("streaming", None, "Streaming SQL: statements that fill a topic."),
-    "product": Place("product", None, "Data products: publish, update, describe."),
-    "catalog": Place("catalog", None, "Find data products: list, search."),
-    "access": Place("access", None, "Access to products: request, grant, revoke, explain."),
-    "link": Place("link", None, "Copies in other clusters: list, create, pause, resume, remove."),
-    "lineage": Place("lineage", None, "Where data comes from, and where it goes."),
-    "drift": Place("drift", None, "Where the clusters are not as the log says."),
-    "audit": Place("audit", None, "The log: who did what, replay, verify."),
-    "trace": Place("trace", "trace", "Follow a request to its end: checks, decisions, effects."),
-    "switch-domain": Place("session", "switch-domain", "Choose the current domain."),
-    "version": Place("session", "version", "Show the version of sdm."),
+    "up": Place("platform.commands", "up", "Start the local mesh and wait until it is ready."),
+    "down": Place("platform.commands", "down", "Stop the local mesh; its data stays."),
+    "status": Place("platform.commands", "status", "Show the services and where the mesh stands."),
+    "kafka": Place("platform.kafka", "kafka", "Run one of Kafka's own tools as an administrator."),
+    "domain": Place("domain.commands", None, "Domains: register, list, describe."),
+    "application": Place("domain.application", None, "Applications of a domain: register, list."),
+    "key": Place("domain.key", None, "Keys that may speak for a domain: register, revoke, list."),
+    "freeze": Place("domain.freeze", "freeze", "Let nothing count that a domain says, for a time."),
+    "thaw": Place("domain.freeze", "thaw", "End a freeze before its time."),
+    "quarantine": Place("domain.freeze", "quarantine", "Cut a domain off until its release."),
+    "release": Place("domain.freeze", "release", "End a quarantine."),
+    "topic": Place(
+        "topic.commands", None, "Topics: list, create, describe, produce, consume, delete."
+    ),
+    "generate": Place(
+        "generate.generate", "generate", "Write made-up records into a topic, at a rate."
+    ),
+    "generator": Place("generate.generator", None, "Generators that the local mesh keeps running."),
+    "schema": Place(
+        "schema.commands", None, "Schemas of topics: list, describe, register, diff, check."
+    ),
+    "connect": Place("connect.commands", None, "Connectors that bring data in and take it out."),
+    "streaming": Place("streaming.commands", None, "Streaming SQL: statements that fill a topic."),
+    "product": Place("product.commands", None, "Data products: publish, update, describe."),
+    "catalog": Place("product.catalog", None, "Find data products: list, search."),
+    "access": Place(
+        "access.commands", None, "Access to products: request, grant, revoke, explain."
+    ),
+    "link": Place(
+        "link.commands", None, "Copies in other clusters: list, create, pause, resume, remove."
+    ),
+    "lineage": Place("lineage.commands", None, "Where data comes from, and where it goes."),
+    "drift": Place("drift.commands", None, "Where the clusters are not as the log says."),
+    "audit": Place("audit.commands", None, "The log: who did what, replay, verify."),
+    "trace": Place(
+        "audit.trace", "trace", "Follow a request to its end: checks, decisions, effects."
+    ),
+    "switch-domain": Place("platform.session", "switch-domain", "Choose the current domain."),
+    "version": Place("platform.session", "version", "Show the version of sdm."),
 }
 
 

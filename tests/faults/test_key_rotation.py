@@ -13,7 +13,7 @@ from mesh_events.meta import Event
 from mesh_events.settings import key_path
 from mesh_events.signing import SigningKey
 from projections.identity import Identity, Role
-from self_service.cli.key_rotation import Rotation
+from self_service.cli.domain.key_rotation import Rotation
 from tests.mesh_kit import Mesh
 
 pytestmark = pytest.mark.platform

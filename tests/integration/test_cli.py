@@ -22,7 +22,7 @@ from mesh_events.intents import ApplicationRegistered, KeyRegistered
 from mesh_events.settings import Profile
 from mesh_events.signing import SigningKey
 from self_service.cli.app import app
-from self_service.cli.exits import ExitCode
+from self_service.cli.framework.exits import ExitCode
 from tests.mesh_kit import fresh
 
 SCHEMA = {

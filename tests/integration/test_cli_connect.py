@@ -19,7 +19,7 @@ from mesh_events.references import resolve
 from processors.clusters import KafkaAdmin
 from processors.connect.principals import principal_of
 from processors.rights import Resource
-from self_service.cli.exits import ExitCode
+from self_service.cli.framework.exits import ExitCode
 from tests.integration.connect_owner import owner, shared, worker_of
 from tests.integration.test_cli import Party, Sdm, filled, register, sdm
 from tests.kafka_client import eventually, fresh, read, reading, seen_within

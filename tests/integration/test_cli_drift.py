@@ -14,7 +14,7 @@ from mesh_events.facts import Remedy
 from mesh_events.intents import ProductUpdated
 from processors.rights import Acl
 from self_service.cli.app import app
-from self_service.cli.exits import ExitCode
+from self_service.cli.framework.exits import ExitCode
 from tests.integration.rights.test_drift import changed_behind, told, wait_told
 from tests.mesh_fixtures import kit
 from tests.mesh_kit import Domain, Mesh, eventually, fresh

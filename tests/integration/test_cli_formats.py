@@ -18,7 +18,7 @@ from google.protobuf.timestamp_pb2 import DESCRIPTOR as TIMESTAMP
 from local_platform import Endpoints
 from mesh_events.decisions import IntentRejected
 from mesh_events.statements import StatementAdded
-from self_service.cli.exits import ExitCode
+from self_service.cli.framework.exits import ExitCode
 from tests.integration.test_cli import Sdm, sdm
 from tests.kafka_client import eventually, fresh, registrar
 from tests.mesh_fixtures import kit

@@ -11,7 +11,7 @@ import pytest
 
 from local_platform import PlatformSettings
 from local_platform.layout import Layout
-from self_service.cli.exits import ExitCode
+from self_service.cli.framework.exits import ExitCode
 from tests.integration.test_cli import Party, Sdm, owner, sdm
 from tests.kafka_client import eventually, fresh
 

@@ -14,7 +14,7 @@ from local_platform import Endpoints, PlatformSettings
 from mesh_events.compatibility import Level, breaks
 from mesh_events.references import resolve
 from self_service.cli.app import app
-from self_service.cli.exits import ExitCode
+from self_service.cli.framework.exits import ExitCode
 from tests.mesh_fixtures import kit
 from tests.mesh_kit import Domain, Mesh, fresh, register_schema
 from tests.unit.mesh_events.test_breaks import BACKWARD_ONLY, FULL, NEITHER, field, record

@@ -10,7 +10,7 @@ import pytest
 from local_platform import Endpoints
 from mesh_events.settings import key_path
 from mesh_events.statements import StatementAdded
-from self_service.cli.exits import ExitCode
+from self_service.cli.framework.exits import ExitCode
 from tests.integration.test_cli import Sdm, sdm
 from tests.kafka_client import eventually, fresh, register_schema, registrar
 from tests.mesh_fixtures import kit

@@ -9,10 +9,14 @@ from local_platform import PlatformSettings
 from mesh_events.read import LogReader
 from projections.image import Image
 from projections.replay import fold
-from self_service.cli import audit_log, recall
-from self_service.cli.audit_log import Filter, Wanted
-from self_service.cli.context import Mesh as Home
-from self_service.cli.options import Reading
+from self_service.cli.audit import log
+from self_service.cli.audit.log import (
+    Filter,
+    Wanted,
+)
+from self_service.cli.framework.options import Reading
+from self_service.cli.mesh import recall
+from self_service.cli.mesh.context import Mesh as Home
 from snapshots.history import extend
 from snapshots.place import open_store, store_path
 from tests.mesh_fixtures import kit
@@ -87,14 +91,14 @@ def test_the_last_steps_are_those_of_the_whole_log_and_not_all_of_it_is_read(
     home: Home, kit: Mesh, monkeypatch: pytest.MonkeyPatch, wanted: Filter
 ) -> None:
     kit.register_domain("latest")
-    monkeypatch.setattr(audit_log, "_LEAST_READ", 8)
+    monkeypatch.setattr(log, "_LEAST_READ", 8)
     recall.state(home)
     sought, now = Wanted(wanted, None, None), Reading()
-    whole = audit_log._history(home, now)
+    whole = log._history(home, now)
     fitting = [one for one in whole.steps if sought.holds(one, whole.image)]
     monkeypatch.delattr(Home, "fold")
     monkeypatch.setattr(recall, "BEHIND", 1_000_000)
-    found = audit_log._latest(home, sought, 3)
+    found = log._latest(home, sought, 3)
     if found is None:
         # all of the log is read where its end has too few
         assert wanted != Filter()

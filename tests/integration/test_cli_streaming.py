@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from self_service.cli.exits import ExitCode
+from self_service.cli.framework.exits import ExitCode
 from tests.integration.test_cli import Party, Sdm, owner, sdm
 from tests.kafka_client import eventually, fresh
 

@@ -19,7 +19,7 @@ from projections.fold import apply
 from projections.image import TOLERANCE_MS, Image
 from projections.rows import row
 from projections.verdict import Accepted, Quarantined, Rejected, Verdict
-from self_service.cli.rejudging import Judgements
+from self_service.cli.verification.rejudging import Judgements
 from spark_streams.provenance import HEADER
 from tests.oracle.oracle import DECISIONS, Plain, tell
 from tests.paper_log import open_offsets

@@ -25,8 +25,8 @@ from local_platform.state import PlatformState
 from mesh_events.connectors import ConnectorAdded, ConnectorDropped
 from mesh_events.rows import ConnectorState, StatementState
 from mesh_events.statements import StatementStarted, StatementStopped
-from self_service.cli import debezium
-from self_service.cli.databases import Database
+from self_service.cli.connect import debezium
+from self_service.cli.connect.databases import Database
 from tests.faults.run.fault import Fault
 from tests.faults.run.judge import all_is_right
 from tests.faults.run.stage import WAIT_S, Stage, eventually, outsider

@@ -17,8 +17,8 @@ from local_platform.services.postgres import Postgres
 from local_platform.site import Site
 from processors.connect.rest import Connect
 from projections.connector_tables import pinned, slot_of
-from self_service.cli import debezium
-from self_service.cli.databases import Database
+from self_service.cli.connect import debezium
+from self_service.cli.connect.databases import Database
 from tests.conftest import new_settings
 from tests.faults.run.three_brokers import Process
 from tests.integration.connect_owner import as_administrator

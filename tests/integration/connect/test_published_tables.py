@@ -10,9 +10,12 @@ from local_platform import Endpoints, PlatformSettings
 from mesh_events.connectors import ConnectorAdded, ConnectorUpdated
 from mesh_events.emit import Emitter
 from projections.connector_tables import slot_of
-from self_service.cli import databases, debezium
-from self_service.cli.databases import Place
-from self_service.cli.exits import ExitCode
+from self_service.cli.connect import (
+    databases,
+    debezium,
+)
+from self_service.cli.connect.databases import Place
+from self_service.cli.framework.exits import ExitCode
 from tests.integration.connect.test_whole_rows import NOUN, captured, described, schema
 from tests.integration.test_cli import Party, Sdm, owner, sdm
 from tests.kafka_client import eventually, fresh

@@ -8,7 +8,7 @@ import pytest
 from psycopg import sql
 
 from local_platform import Endpoints
-from self_service.cli.exits import ExitCode
+from self_service.cli.framework.exits import ExitCode
 from tests.integration.connect_owner import owner
 from tests.integration.test_cli import Party, Sdm, filled, sdm
 from tests.kafka_client import fresh

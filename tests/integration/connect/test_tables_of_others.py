@@ -12,9 +12,12 @@ from psycopg import sql
 from local_platform import Endpoints, PlatformSettings
 from mesh_events.connectors import ConnectorAdded
 from mesh_events.emit import Emitter
-from self_service.cli import databases, debezium
-from self_service.cli.databases import Place
-from self_service.cli.exits import ExitCode
+from self_service.cli.connect import (
+    databases,
+    debezium,
+)
+from self_service.cli.connect.databases import Place
+from self_service.cli.framework.exits import ExitCode
 from tests.integration.connect_owner import consumer, owner
 from tests.integration.test_cli import Party, Sdm, filled, sdm
 from tests.integration.test_cli_connect import drop_slots

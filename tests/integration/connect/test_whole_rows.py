@@ -10,7 +10,7 @@ from psycopg import sql
 
 from local_platform import Endpoints
 from projections.connector_tables import slot_of
-from self_service.cli.exits import ExitCode
+from self_service.cli.framework.exits import ExitCode
 from tests.integration.test_cli import Party, Sdm, owner, sdm
 from tests.integration.test_cli_connect import drop_slots
 from tests.kafka_client import eventually, fresh, read, reading

@@ -12,9 +12,14 @@ from local_platform.services.java import java
 from local_platform.services.kafka import class_path
 from local_platform.site import Site
 from mesh_events.kafka import Connection
-from self_service.cli.credentials import Form, client_settings, properties, read_properties
-from self_service.cli.exact_writer import ExactWriter
-from self_service.cli.producing import write
+from self_service.cli.domain.credentials import (
+    Form,
+    client_settings,
+    properties,
+    read_properties,
+)
+from self_service.cli.generate.exact_writer import ExactWriter
+from self_service.cli.topic.producing import write
 
 PARTITIONS = 7
 KEYS = [f"S-{number}" for number in range(40)]

@@ -23,7 +23,7 @@ from local_platform.layout import Layout
 from local_platform.transport import Transport
 from mesh_events.kafka import Connection
 from mesh_events.transport import Tls
-from self_service.cli.credentials import (
+from self_service.cli.domain.credentials import (
     Form,
     client_settings,
     login_of,

@@ -9,7 +9,7 @@ import fastavro
 import pytest
 from confluent_kafka import KafkaException, Producer
 
-from self_service.cli import brokers
+from self_service.cli.mesh import brokers
 from tests.integration.sql.records import bare
 from tests.integration.statements.conftest import CLICK, ROW, USER_KEY, Stage, framed
 from tests.integration.test_cli import Sdm, Told, sdm

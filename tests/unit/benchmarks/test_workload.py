@@ -6,8 +6,8 @@ from mesh_events.record import Record
 from mesh_events.rows import AccessState
 from projections.intents import REMEMBERED_MS
 from projections.replay import replay
-from self_service.cli.verification import verify
-from self_service.cli.verification_scope import Scope
+from self_service.cli.verification.scope import Scope
+from self_service.cli.verification.verifier import verify
 
 FOUNDING = 8_000
 """More records than there are before the first story."""

@@ -121,7 +121,7 @@ def test_no_log_has_a_weak_root() -> None:
 
 
 def test_the_command_line_takes_no_weak_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    from self_service.cli import key as noun
+    from self_service.cli.domain import key as noun
 
     def no_mesh() -> None:
         raise AssertionError("the mesh was asked")

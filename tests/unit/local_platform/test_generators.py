@@ -104,7 +104,7 @@ def test_its_process_acts_for_its_domain_and_is_given_no_password(site: Site) ->
     generators.write(site.layout, CLICKS)
     command = GeneratorService(site, CLICKS.name).command()
     assert command.environment["SDM_DOMAIN"] == "east"
-    assert command.argv[1:] == ("-m", "self_service.cli.generator_job", "east.clicks")
+    assert command.argv[1:] == ("-m", "self_service.cli.generate.job", "east.clicks")
 
 
 def test_it_is_started_again_unless_it_is_done_or_would_fail_alike(site: Site) -> None:

@@ -11,7 +11,10 @@ from processors.keepers import product_topics, strangers
 from processors.keepers.drift_telling import MOST, WINDOW_S, DriftTelling
 from processors.keepers.product_topics import ProductTopics
 from processors.rights import Acl
-from self_service.cli.failures import failures, missing_topics
+from self_service.cli.mesh.failures import (
+    failures,
+    missing_topics,
+)
 from tests import paper_story as story
 from tests.connectors.memory import PaperReign
 from tests.links.memory import MemoryCluster

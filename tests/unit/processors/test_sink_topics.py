@@ -12,9 +12,9 @@ from mesh_events.connectors import (
 )
 from mesh_events.rows import ConnectorState
 from projections.connectors import Connector
-from self_service.cli import jdbc_sink
-from self_service.cli.databases import Database
-from self_service.cli.jdbc_sink import Key
+from self_service.cli.connect import jdbc_sink
+from self_service.cli.connect.databases import Database
+from self_service.cli.connect.jdbc_sink import Key
 from tests.connectors.memory import NAME, PRINCIPAL, MemoryConnector
 
 TOPIC, GROUP, OTHER = "east.orders", f"connect-{NAME}", "east.later"

@@ -12,9 +12,12 @@ from mesh_events.intents import (
     LinkRemoved,
     OnRevoke,
 )
-from self_service.cli import explanation
-from self_service.cli.access_readers import COLUMNS, detail
-from self_service.cli.exits import NotFoundError
+from self_service.cli.access import explanation
+from self_service.cli.access.readers import (
+    COLUMNS,
+    detail,
+)
+from self_service.cli.framework.exits import NotFoundError
 from tests import paper_story as story
 from tests.paper_log import PaperLog
 

@@ -8,9 +8,9 @@ import typer
 from typer.testing import CliRunner, Result
 
 from mesh_events.errors import RefusedError
-from self_service.cli import platform
 from self_service.cli.app import COMMANDS, app
-from self_service.cli.exits import ExitCode
+from self_service.cli.framework.exits import ExitCode
+from self_service.cli.platform import commands as platform
 from self_service.cli.reference import commands, page
 
 LEAVES = dict(commands())
@@ -53,7 +53,7 @@ def test_reading_the_log_loads_no_client_of_a_registry() -> None:
     """A third of the time of a command that asks no registry went into its client's import."""
     probe = (
         "import sys\n"
-        "import mesh_events.emit, mesh_events.read, self_service.cli.domain\n"
+        "import mesh_events.emit, mesh_events.read, self_service.cli.domain.commands\n"
         "print('confluent_kafka.schema_registry' in sys.modules)\n"
     )
     done = subprocess.run(

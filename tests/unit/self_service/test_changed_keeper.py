@@ -10,7 +10,7 @@ from mesh_events.record import Record
 from projections.chain import chained
 from projections.replay import replay
 from projections.trust import DistrustError
-from self_service.cli.verification import verify
+from self_service.cli.verification.verifier import verify
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key
 from tests.signed_log import ORIGIN, signed_over, trusting

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from self_service.cli import completion
+from self_service.cli.framework import completion
 from tests import paper_story as story
 from tests.paper_log import PaperLog
 

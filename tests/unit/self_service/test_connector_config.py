@@ -1,7 +1,7 @@
 """A connector's config on its way to the log."""
 
 from projections.connector_settings import JDBC_SINK, KEYLESS, POSTGRES
-from self_service.cli.connector_config import with_keyless
+from self_service.cli.connect.config import with_keyless
 
 
 def test_a_capture_that_is_added_again_keeps_its_tables_without_a_key() -> None:

@@ -9,11 +9,17 @@ from mesh_events.connectors import OWN_SECRET, SHARED_SECRET
 from mesh_events.errors import InvalidValueError
 from projections.connector_config import DEAD_LETTERS, captured, filled, foreign_references
 from projections.connector_tables import slot_of
-from self_service.cli import jdbc_sink
-from self_service.cli.connector_config import read
-from self_service.cli.databases import Database, address_of
-from self_service.cli.debezium import config, outbox
-from self_service.cli.jdbc_sink import Key
+from self_service.cli.connect import jdbc_sink
+from self_service.cli.connect.config import read
+from self_service.cli.connect.databases import (
+    Database,
+    address_of,
+)
+from self_service.cli.connect.debezium import (
+    config,
+    outbox,
+)
+from self_service.cli.connect.jdbc_sink import Key
 
 SOURCE = Database("127.0.0.1", 5432, "postgres", "east", is_shared=True)
 

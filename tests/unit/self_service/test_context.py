@@ -10,11 +10,17 @@ import pytest
 from mesh_events.decisions import MeshRole
 from mesh_events.errors import ConfigurationError, InfrastructureError
 from mesh_events.settings import Profile, profile_path
-from self_service.cli.callers import OPERATOR, caller
-from self_service.cli.context import Mesh
-from self_service.cli.exits import ExitCode, NotFoundError
-from self_service.cli.options import Reading
-from self_service.cli.reachability import require_answer
+from self_service.cli.framework.exits import (
+    ExitCode,
+    NotFoundError,
+)
+from self_service.cli.framework.options import Reading
+from self_service.cli.mesh.callers import (
+    OPERATOR,
+    caller,
+)
+from self_service.cli.mesh.context import Mesh
+from self_service.cli.mesh.reachability import require_answer
 from tests.paper_log import PaperLog, key
 from tests.unit.self_service.test_app import sdm
 
@@ -93,7 +99,7 @@ def test_the_state_at_a_transactions_mark_is_that_of_the_record_before(
         yield SimpleNamespace(partition=SimpleNamespace(bounds=lambda: (0, 108)))
 
     mesh, last = Mesh(home), PaperLog().image._replace(offset=29, time=0)
-    monkeypatch.setattr("self_service.cli.recall.state", lambda *_: last)
+    monkeypatch.setattr("self_service.cli.mesh.recall.state", lambda *_: last)
     monkeypatch.setattr(Mesh, "log", log)
     assert mesh.image(Reading(at_offset=30)) is last
     assert capsys.readouterr().err == "as of offset 29, 1970-01-01T00:00:00.000Z\n"
@@ -152,7 +158,7 @@ def test_a_governors_key_that_the_state_has_revoked_is_told_before_anything_is_e
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mesh, log = Mesh(home), PaperLog()
-    monkeypatch.setattr("self_service.cli.recall.state", lambda *_: log.image)
+    monkeypatch.setattr("self_service.cli.mesh.recall.state", lambda *_: log.image)
     mesh.require_governor()
     mesh.image()
     mesh.require_governor()

@@ -12,7 +12,7 @@ from local_platform.layout import Layout
 from mesh_events.errors import ConfigurationError
 from mesh_events.kafka import Connection
 from mesh_events.transport import Tls
-from self_service.cli.credentials import (
+from self_service.cli.domain.credentials import (
     Form,
     client_settings,
     hand_out,
@@ -22,7 +22,7 @@ from self_service.cli.credentials import (
     properties,
     read_properties,
 )
-from self_service.cli.exits import NotFoundError
+from self_service.cli.framework.exits import NotFoundError
 from tests import paper_story as story
 from tests.paper_log import PaperLog
 

@@ -8,7 +8,11 @@ import pytest
 
 from mesh_events.definition import Definition, Kind, Reference
 from mesh_events.errors import InfrastructureError
-from self_service.cli.record_view import Decoder, Shown, note_misfits
+from self_service.cli.topic.record_view import (
+    Decoder,
+    Shown,
+    note_misfits,
+)
 
 PROTO = 'syntax = "proto3"; import "b.proto"; message A { int64 n = 1; B b = 2; }'
 SCHEMAS = {

@@ -8,9 +8,10 @@ import pytest
 from mesh_events.errors import RefusedError
 from mesh_events.signing import SigningKey
 from projections.image import EMPTY
-from self_service.cli import domain, saying
-from self_service.cli.options import Saying
-from self_service.cli.saying import IntentRefusedError
+from self_service.cli.domain import commands
+from self_service.cli.framework.options import Saying
+from self_service.cli.mesh import saying
+from self_service.cli.mesh.saying import IntentRefusedError
 
 
 class Mesh:
@@ -40,8 +41,8 @@ def test_the_key_is_removed_only_where_the_governor_refuses_the_domain(
         assert [*tmp_path.rglob("*east*")]
         raise refusal
 
-    monkeypatch.setattr(domain, "Mesh", lambda: Mesh(tmp_path))
+    monkeypatch.setattr(commands, "Mesh", lambda: Mesh(tmp_path))
     monkeypatch.setattr(saying, "say", say)
     with pytest.raises(RefusedError):
-        domain.register(Saying(), "east", "east", "team")
+        commands.register(Saying(), "east", "east", "team")
     assert bool([one for one in tmp_path.rglob("*east*") if one.is_file()]) is kept

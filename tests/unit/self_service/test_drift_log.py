@@ -5,7 +5,7 @@ from mesh_events.facts import DriftFound, DriftKind, Remedy
 from processors.clusters import Topic
 from processors.topic_drift import TopicDrift, of_product
 from projections.rules.catalog import TOPIC_EXISTS
-from self_service.cli.drift_log import read
+from self_service.cli.drift.log import read
 from tests import paper_story as story
 from tests.paper_log import ALL_PASS, CheckTable, Fails, PaperLog, Passes
 

@@ -14,7 +14,7 @@ from mesh_events.errors import (
     StateFaultError,
     WaitTimeoutError,
 )
-from self_service.cli.exits import (
+from self_service.cli.framework.exits import (
     ExitCode,
     FindingError,
     NotFoundError,

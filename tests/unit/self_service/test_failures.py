@@ -10,11 +10,16 @@ from typer.testing import CliRunner
 
 from local_platform.state import ServiceStatus, State
 from mesh_events import connectors, facts, intents, statements
-from self_service.cli import platform
 from self_service.cli.app import app
-from self_service.cli.context import Mesh
-from self_service.cli.failures import COLUMNS, EMERGENCIES, emergencies, failures
-from self_service.cli.times import stamp
+from self_service.cli.framework.times import stamp
+from self_service.cli.mesh.context import Mesh
+from self_service.cli.mesh.failures import (
+    COLUMNS,
+    EMERGENCIES,
+    emergencies,
+    failures,
+)
+from self_service.cli.platform import commands
 from tests import paper_story as story
 from tests.paper_log import PaperLog, at
 
@@ -121,8 +126,8 @@ def test_status_ends_well_beside_a_domains_server_that_is_being_started(
         certified_until=lambda: None,
         separates_domains=True,
     )
-    monkeypatch.setattr(platform, "_platform", lambda: services)
-    monkeypatch.setattr(platform, "_rows_behind", lambda *_: 0)
+    monkeypatch.setattr(commands, "_platform", lambda: services)
+    monkeypatch.setattr(commands, "_rows_behind", lambda *_: 0)
     monkeypatch.setattr(Mesh, "image", lambda *_: running().image)
     assert CliRunner().invoke(app, ["status", "-o", "json"]).exit_code == code
 
@@ -137,8 +142,8 @@ def test_status_lists_what_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
         certified_until=lambda: None,
         separates_domains=True,
     )
-    monkeypatch.setattr(platform, "_platform", lambda: services)
-    monkeypatch.setattr(platform, "_rows_behind", lambda *_: 0)
+    monkeypatch.setattr(commands, "_platform", lambda: services)
+    monkeypatch.setattr(commands, "_rows_behind", lambda *_: 0)
     monkeypatch.setattr(Mesh, "image", lambda *_: log.image)
     done = CliRunner().invoke(app, ["status", "-o", "json"])
     assert done.exit_code == 0

@@ -6,13 +6,19 @@ import pytest
 
 from mesh_events import intents
 from mesh_events.meta import milliseconds
-from self_service.cli import platform
-from self_service.cli.context import Mesh
-from self_service.cli.domain import _fields, time_of
-from self_service.cli.options import Reading
-from self_service.cli.statement_dry_run import refusal, supposed
-from self_service.cli.statement_wording import worded
-from self_service.cli.times import stamp
+from self_service.cli.domain.commands import (
+    _fields,
+    time_of,
+)
+from self_service.cli.framework.options import Reading
+from self_service.cli.framework.times import stamp
+from self_service.cli.mesh.context import Mesh
+from self_service.cli.platform import commands
+from self_service.cli.streaming.dry_run import (
+    refusal,
+    supposed,
+)
+from self_service.cli.streaming.wording import worded
 from tests.paper_log import PaperLog
 from tests.unit.self_service.test_statement_dry_run import at, log_of_west
 
@@ -79,11 +85,11 @@ def test_status_lists_no_freeze_that_the_log_has_passed(
     ahead: PaperLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def listed() -> list[str]:
-        _, parts, fault = platform._mesh()
+        _, parts, fault = commands._mesh()
         assert fault is None
         return [one["domain"] for one in parts["emergencies"].items]
 
-    monkeypatch.setattr(platform, "_rows_behind", lambda *_: 0)
+    monkeypatch.setattr(commands, "_rows_behind", lambda *_: 0)
     monkeypatch.setattr(Mesh, "image", lambda *_: ahead.image)
     assert listed() == ["west"]
     pass_by(ahead, ahead.image.identity.freezes["west"].until)

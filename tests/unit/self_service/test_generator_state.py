@@ -8,12 +8,12 @@ import pytest
 
 from local_platform.generators import Progress
 from local_platform.state import ServiceStatus, State
-from self_service.cli.generator import fields
+from self_service.cli.generate.generator import fields
 from tests.unit.local_platform.test_generators import CLICKS
 
 HANGS = """
 import sys, threading
-from self_service.cli.watch import limited
+from self_service.cli.framework.watch import limited
 with limited(float(sys.argv[1]), 75, lambda: print("hangs", flush=True)):
     threading.Event().wait(float(sys.argv[2]))
 print("done")

@@ -9,12 +9,32 @@ from mesh_events.errors import InvalidValueError
 from mesh_events.meta import MESH_DOMAIN, derived_id
 from projections.image import EMPTY
 from projections.replay import fold
-from self_service.cli import audit_log, explanation, trace
-from self_service.cli.audit_log import COLUMNS, Filter, subject
-from self_service.cli.exits import NotFoundError, UsageError
-from self_service.cli.history import Step, consequences, conversation, find, read, steps
-from self_service.cli.times import parse_time
-from self_service.cli.trace import items
+from self_service.cli.access import explanation
+from self_service.cli.audit import (
+    log as audit_log,
+)
+from self_service.cli.audit import (
+    trace,
+)
+from self_service.cli.audit.history import (
+    Step,
+    consequences,
+    conversation,
+    find,
+    read,
+    steps,
+)
+from self_service.cli.audit.log import (
+    COLUMNS,
+    Filter,
+    subject,
+)
+from self_service.cli.audit.trace import items
+from self_service.cli.framework.exits import (
+    NotFoundError,
+    UsageError,
+)
+from self_service.cli.framework.times import parse_time
 from tests import paper_story as story
 from tests.fixtures import recording
 from tests.paper_log import PaperLog, key, resigned

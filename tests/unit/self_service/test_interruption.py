@@ -10,10 +10,11 @@ import typer
 from typer.testing import CliRunner
 
 from mesh_events.intents import ApplicationRegistered
-from self_service.cli import interruption, saying
 from self_service.cli.app import app
-from self_service.cli.context import Mesh
-from self_service.cli.exits import ExitCode
+from self_service.cli.framework import interruption
+from self_service.cli.framework.exits import ExitCode
+from self_service.cli.mesh import saying
+from self_service.cli.mesh.context import Mesh
 from tests import paper_story as story
 from tests.paper_log import PaperLog
 
@@ -47,7 +48,12 @@ def told(*arguments: str) -> str:
 
 @pytest.mark.parametrize(
     "module",
-    ["typer", "self_service.cli.app", "self_service.cli.exits", "self_service.cli.context"],
+    [
+        "typer",
+        "self_service.cli.app",
+        "self_service.cli.framework.exits",
+        "self_service.cli.mesh.context",
+    ],
 )
 def test_ctrl_c_while_modules_are_loaded_is_one_line(module: str) -> None:
     command = [sys.executable, "-c", INTERRUPTING, module, "catalog", "list"]

@@ -7,10 +7,14 @@ from typing import Any
 import pytest
 
 from mesh_events.errors import ConfigurationError, MeshError
-from self_service.cli import brokers, lag
-from self_service.cli.brokers import OpenTransactions
-from self_service.cli.exits import NotFoundError
-from self_service.cli.lag import still_fills, with_open
+from self_service.cli.framework.exits import NotFoundError
+from self_service.cli.link import lag
+from self_service.cli.link.lag import (
+    still_fills,
+    with_open,
+)
+from self_service.cli.mesh import brokers
+from self_service.cli.mesh.brokers import OpenTransactions
 from tests import paper_story as story
 from tests.paper_log import PaperLog
 

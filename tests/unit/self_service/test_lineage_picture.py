@@ -15,10 +15,21 @@ from mesh_events.errors import InvalidValueError
 from projections.connector_config import JDBC_SINK, POSTGRES
 from projections.lineage import downstream, upstream
 from self_service.cli.app import app
-from self_service.cli.context import Mesh
-from self_service.cli.lineage import Scene, _behind, _boxes, _document
-from self_service.cli.lineage_columns import Columns
-from self_service.cli.lineage_picture import LONGEST_LINE, MOST_ROWS, Picture, svg, write_png
+from self_service.cli.lineage.columns import Columns
+from self_service.cli.lineage.commands import (
+    Scene,
+    _behind,
+    _boxes,
+    _document,
+)
+from self_service.cli.lineage.picture import (
+    LONGEST_LINE,
+    MOST_ROWS,
+    Picture,
+    svg,
+    write_png,
+)
+from self_service.cli.mesh.context import Mesh
 from tests import paper_story as story
 from tests.paper_log import PaperLog
 from tests.unit.projections.test_lineage import USERS, joined

@@ -1,7 +1,7 @@
 """Whose requests `sdm link describe` lists."""
 
 from mesh_events import intents
-from self_service.cli.link import _asked
+from self_service.cli.link.commands import _asked
 from tests import paper_story as story
 from tests.paper_log import PaperLog
 

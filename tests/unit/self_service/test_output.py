@@ -6,7 +6,16 @@ import pytest
 import yaml
 
 from mesh_events.intents import Quality
-from self_service.cli.output import Detail, Format, Listing, Multiline, cell, note, rendered, show
+from self_service.cli.framework.output import (
+    Detail,
+    Format,
+    Listing,
+    Multiline,
+    cell,
+    note,
+    rendered,
+    show,
+)
 
 MOMENT = datetime(2026, 1, 31, 10, tzinfo=UTC)
 LISTING = Listing(

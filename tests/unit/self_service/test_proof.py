@@ -17,12 +17,20 @@ from mesh_events.decisions import MeshRole
 from mesh_events.meta import Event, derived_id
 from projections.chain import chained
 from projections.identity import Key
-from self_service.cli import proof_reading
 from self_service.cli.app import app
-from self_service.cli.exits import FindingError, NotFoundError, UsageError
-from self_service.cli.proof import check
-from self_service.cli.proof_file import Proof, read, written
-from self_service.cli.proof_search import Search
+from self_service.cli.framework.exits import (
+    FindingError,
+    NotFoundError,
+    UsageError,
+)
+from self_service.cli.proof import reading
+from self_service.cli.proof.checking import check
+from self_service.cli.proof.file import (
+    Proof,
+    read,
+    written,
+)
+from self_service.cli.proof.search import Search
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key
 from tests.signed_log import ORIGIN, busy_log, signed_over, trusting
@@ -178,17 +186,17 @@ def test_a_key_in_force_vouches_rather_than_a_revoked_one() -> None:
 
 def test_nothing_is_read_by_the_schema_of_a_stranger(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few bytes by a schema of one's own keep a reader busy for ever."""
-    decoded, real = list[int](), proof_reading.decode
+    decoded, real = list[int](), reading.decode
 
     def decode(record: Any, *more: Any, **how: Any) -> Any:
         decoded.append(record.offset)
         return real(record, *more, **how)
 
-    monkeypatch.setattr(proof_reading, "decode", decode)
+    monkeypatch.setattr(reading, "decode", decode)
     subject = read(TEXT).subject
     assert subject.schema is not None
     with pytest.raises(FindingError, match="is not signed by the root or a governor"):
-        proof_reading.read(subject, proof_reading.Roles(key("east").public, {}))
+        reading.read(subject, reading.Roles(key("east").public, {}))
     assert decoded == [subject.schema.record.offset]
 
 

@@ -26,10 +26,25 @@ from projections.replay import fold
 from projections.tree import Paths
 from projections.verdict import Accepted
 from self_service.cli.app import app
-from self_service.cli.exits import FindingError
-from self_service.cli.proof import Proven, State, check
-from self_service.cli.proof_file import Authority, Decided, Legible, Placed, Proof, read, written
-from self_service.cli.proof_search import Search, place
+from self_service.cli.framework.exits import FindingError
+from self_service.cli.proof.checking import (
+    Proven,
+    State,
+    check,
+)
+from self_service.cli.proof.file import (
+    Authority,
+    Decided,
+    Legible,
+    Placed,
+    Proof,
+    read,
+    written,
+)
+from self_service.cli.proof.search import (
+    Search,
+    place,
+)
 from tests import paper_story as story
 from tests.paper_log import (
     SCHEMA_IDS,

@@ -11,11 +11,17 @@ from mesh_events import intents
 from mesh_events.statements import StatementAdded
 from projections.access import Access
 from projections.lineage import downstream
-from self_service.cli import saying
+from self_service.cli.access.revocation import (
+    answer,
+    next_step,
+)
 from self_service.cli.app import app
-from self_service.cli.context import Mesh
-from self_service.cli.lineage import Scene, _lines
-from self_service.cli.revocation import answer, next_step
+from self_service.cli.lineage.commands import (
+    Scene,
+    _lines,
+)
+from self_service.cli.mesh import saying
+from self_service.cli.mesh.context import Mesh
 from tests import paper_story as story
 from tests.paper_log import PaperLog
 from tests.unit.projections.test_lineage import USERS, joined, revoked

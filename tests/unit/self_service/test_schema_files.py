@@ -11,9 +11,12 @@ from mesh_events.compatibility import Field, Level
 from mesh_events.definition import Definition, Kind, Reference
 from mesh_events.errors import InvalidValueError, RefusedError
 from projections.image import EMPTY
-from self_service.cli import schema_check
-from self_service.cli.schema_registry import Version
-from self_service.cli.subjects import kind_of, read_schema
+from self_service.cli.schema import check as schema_check
+from self_service.cli.schema.registry import Version
+from self_service.cli.schema.subjects import (
+    kind_of,
+    read_schema,
+)
 from self_service.formats.schema import schema_from
 
 JSON = '{"properties": {"n": {"type": "integer"}}}'

@@ -5,8 +5,13 @@ import pytest
 
 from mesh_events import facts, intents, statements
 from mesh_events.intents import Intent
-from self_service.cli.options import Until
-from self_service.cli.stages import Progress, awaited, progress, where
+from self_service.cli.framework.options import Until
+from self_service.cli.mesh.stages import (
+    Progress,
+    awaited,
+    progress,
+    where,
+)
 from tests import paper_story as story
 from tests.paper_log import PaperLog
 

@@ -12,9 +12,13 @@ from mesh_events.errors import RefusedError
 from processors.keepers.findings import Finding, destination_free, statement_sound
 from processors.keepers.partition_limit import MOST_PARTITIONS, OF_STATEMENTS
 from projections.statements import DESTINATION_FREE, STATEMENT_SOUND
-from self_service.cli.statement_dry_run import answer, named, supposed
-from self_service.cli.statement_wording import worded
-from self_service.cli.streaming_explain import _promised
+from self_service.cli.streaming.dry_run import (
+    answer,
+    named,
+    supposed,
+)
+from self_service.cli.streaming.explain import _promised
+from self_service.cli.streaming.wording import worded
 from tests import paper_story as story
 from tests.links.memory import MemoryCluster
 from tests.paper_log import Fails, PaperLog, Passes, at

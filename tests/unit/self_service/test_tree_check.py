@@ -11,10 +11,22 @@ from mesh_events.checkpoint import SignedCheckpoint
 from mesh_events.checkpoint_places import Found
 from mesh_events.decisions import MeshRole
 from mesh_events.record import Record
-from self_service.cli.checkpoint_audit import Evidence, behind, is_behind, judge
-from self_service.cli.finding import Finding
-from self_service.cli.verification import Report, verify
-from self_service.cli.verification_scope import WHOLE, Scope, Source
+from self_service.cli.framework.finding import Finding
+from self_service.cli.verification.checkpoint_audit import (
+    Evidence,
+    behind,
+    is_behind,
+    judge,
+)
+from self_service.cli.verification.scope import (
+    WHOLE,
+    Scope,
+    Source,
+)
+from self_service.cli.verification.verifier import (
+    Report,
+    verify,
+)
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key
 from tests.signed_log import ORIGIN, busy_log, signed_over

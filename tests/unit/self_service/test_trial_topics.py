@@ -8,8 +8,10 @@ import pytest
 
 from mesh_events import intents, statements
 from mesh_events.errors import RefusedError
-from self_service.cli import brokers, streaming_trial, subjects
-from self_service.cli.streaming_trial import Trial
+from self_service.cli.mesh import brokers
+from self_service.cli.schema import subjects
+from self_service.cli.streaming import trial
+from self_service.cli.streaming.trial import Trial
 from tests import paper_story as story
 from tests.links.memory import MemoryCluster
 from tests.paper_log import PaperLog
@@ -88,7 +90,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
         bench.say(kind, f"{TRIED}-{suffix}", **fields)
 
     monkeypatch.setattr(brokers, "admin", lambda _: bench.cluster)
-    monkeypatch.setattr(streaming_trial, "KafkaLog", Nothing)
+    monkeypatch.setattr(trial, "KafkaLog", Nothing)
     monkeypatch.setattr(Trial, "_bounds", bounds)
     monkeypatch.setattr(Trial, "_say", said)
     monkeypatch.setattr(subjects, "remove", lambda _, subject: bench.subjects.discard(subject))

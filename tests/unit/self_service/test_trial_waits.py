@@ -8,9 +8,17 @@ import pytest
 from immutables import Map
 
 from mesh_events.errors import RefusedError
-from self_service.cli import streaming_life, streaming_trial
-from self_service.cli.streaming_trial import Bounds, Trial
-from self_service.cli.trial_comparison import Comparison
+from self_service.cli.streaming import (
+    life,
+)
+from self_service.cli.streaming import (
+    trial as streaming_trial,
+)
+from self_service.cli.streaming.trial import (
+    Bounds,
+    Trial,
+)
+from self_service.cli.streaming.trial_comparison import Comparison
 
 BOUNDS: Bounds = {0: (0, 10), 1: (5, 5)}
 ADDED = SimpleNamespace(
@@ -104,7 +112,7 @@ def test_nothing_is_switched_without_a_yes_unless_all_was_compared(
     nothing: Any = None
 
     def compare(*, yes: bool) -> None:
-        streaming_life._compare(nothing, nothing, statement, nothing, 10, yes=yes)
+        life._compare(nothing, nothing, statement, nothing, 10, yes=yes)
 
     compare(yes=True)
     if why is None:

@@ -14,8 +14,14 @@ from projections.replay import fold
 from projections.tree import CompactRange
 from projections.unusable import Run
 from projections.verdict import Accepted, Quarantined, Rejected
-from self_service.cli.verification import Report, verify
-from self_service.cli.verification_scope import Kept, Scope
+from self_service.cli.verification.scope import (
+    Kept,
+    Scope,
+)
+from self_service.cli.verification.verifier import (
+    Report,
+    verify,
+)
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key, resigned, sign
 

@@ -15,8 +15,11 @@ from mesh_events.record import Record
 from mesh_events.vocabulary import EVENTS
 from projections.chain import chained
 from projections.verdict import Accepted
-from self_service.cli.verification import Report, verify
-from self_service.cli.verification_scope import Scope
+from self_service.cli.verification.scope import Scope
+from self_service.cli.verification.verifier import (
+    Report,
+    verify,
+)
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key, record_of, resigned, sign
 from tests.signed_log import ORIGIN, signed_over

@@ -18,8 +18,8 @@ from processors.connect.reachable import Reachable
 from processors.connect.rest import Connect, Part, cause
 from processors.connect.secrets import UNUSED_S, ConnectSecrets
 from projections.connector_config import JDBC_SINK, POSTGRES
-from self_service.cli import debezium
-from self_service.cli.databases import Database
+from self_service.cli.connect import debezium
+from self_service.cli.connect.databases import Database
 
 PLACE, NAME = "127.0.0.1:5432", "east.shop"
 SOURCE = {

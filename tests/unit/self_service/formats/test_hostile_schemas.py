@@ -10,7 +10,7 @@ import pytest
 
 from mesh_events.definition import Definition, Kind
 from mesh_events.errors import InvalidValueError, RefusedError
-from self_service.cli.subjects import require_schema
+from self_service.cli.schema.subjects import require_schema
 from self_service.formats import json_rules
 from self_service.formats.avro import Avro
 from self_service.formats.field_walk import MOST_FIELDS

@@ -1,0 +1,1 @@
+"""Access to products: requests, decisions, and who may read and why."""

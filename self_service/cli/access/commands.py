@@ -1,0 +1,331 @@
+"""`sdm access`: asking for products, deciding on it, logins of applications."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mesh_events.intents import (
+    AccessDenied,
+    AccessGranted,
+    AccessRequested,
+    AccessRevoked,
+    Engine,
+    Intent,
+    OnRevoke,
+    domain_of,
+)
+from mesh_events.meta import Meta
+from projections.access import Access, State
+from projections.image import Image
+from self_service.cli.access import explanation
+from self_service.cli.access.view import (
+    COLUMNS,
+    fields,
+)
+from self_service.cli.framework import completion
+from self_service.cli.framework.exits import UsageError
+from self_service.cli.framework.options import (
+    OptionalReason,
+    Reading,
+    Reason,
+    Saying,
+    command,
+    noun,
+    one_of,
+)
+from self_service.cli.framework.output import (
+    Detail,
+    Listing,
+    note,
+    show,
+)
+from self_service.cli.mesh import lookup
+from self_service.cli.mesh.context import Mesh
+
+app = noun("Access to products: request, decide, revoke, and why somebody may read.")
+
+ForProduct = Annotated[
+    str | None,
+    typer.Option("--product", help="Product.", autocompletion=completion.products),
+]
+ForApplication = Annotated[
+    str | None,
+    typer.Option("--application", help="Application.", autocompletion=completion.applications),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Meant:
+    """Which request: by its number or id, or by the pair that it is about."""
+
+    which: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="REQUEST",
+            help="Id, unique prefix, or OFFSET of the request.",
+            autocompletion=completion.requests,
+        ),
+    ] = None
+    product: ForProduct = None
+    application: ForApplication = None
+
+    def find(self, mesh: Mesh) -> Access:
+        """The one request that is meant, see `lookup.request`."""
+        return lookup.request(mesh.image(), self.which, self.product, self.application)
+
+
+@command(
+    app,
+    "request",
+    "sdm access request east.users west.analytics --reason 'weekly report'",
+    "sdm access request east.users west.analytics -r 'weekly report' --until active --timeout 600",
+)
+def request(
+    saying: Saying,
+    product: Annotated[
+        str, typer.Argument(help="Product to read.", autocompletion=completion.products)
+    ],
+    application: Annotated[
+        str, typer.Argument(help="Who will read it.", autocompletion=completion.applications)
+    ],
+    reason: Reason,
+) -> None:
+    """Request access for an application of the current domain; the owner decides."""
+    from self_service.cli.mesh.saying import say
+
+    mesh = Mesh()
+    said = say(
+        mesh,
+        mesh.speaker(saying.domain),
+        saying,
+        lambda meta: AccessRequested(
+            meta=meta, product=product, application=application, reason=reason
+        ),
+    )
+    number = str(said.receipt.offset)
+    show(Detail({"number": number, "request": said.receipt.id, **said.fields()}), saying.output)
+    if said.image is None:
+        owner = domain_of(product)
+        note(f"{owner} decides: `sdm access grant {number} -d {owner}`, or `deny`")
+
+
+@command(
+    app,
+    "list",
+    "sdm access list",
+    "sdm access list --product east.users --state requested",
+    "sdm access list --as-of '1h ago' -o json",
+)
+def list_accesses(
+    reading: Reading,
+    product: ForProduct = None,
+    application: ForApplication = None,
+    state: Annotated[
+        str | None, typer.Option("--state", help="REQUESTED, GRANTED, ACTIVE, REVOKED ...")
+    ] = None,
+) -> None:
+    """List requests and what became of them, oldest first."""
+    wanted = _state(state)
+    image = Mesh().image(reading)
+    items = [
+        fields(one)
+        for one in sorted(image.access.requests.values(), key=lambda found: found.offset)
+        if product in (None, one.product)
+        and application in (None, one.application)
+        and wanted in (None, one.state)
+    ]
+    show(Listing(COLUMNS, items, "no requests"), reading.output)
+
+
+@command(
+    app,
+    "grant",
+    "sdm access grant 41 --reason 'agreed with team-west'",
+    "sdm access grant --product east.users --application west.analytics --until active",
+)
+def grant(
+    saying: Saying,
+    meant: Meant,
+    reason: OptionalReason = "",
+    on_revoke: Annotated[
+        OnRevoke,
+        typer.Option(
+            "--on-revoke",
+            **one_of(OnRevoke),
+            help="The copy's end when the last grant ends: PURGE or RETAIN.",
+        ),
+    ] = OnRevoke.PURGE,
+    engine: Annotated[
+        Engine,
+        typer.Option(
+            "--engine",
+            **one_of(Engine),
+            help="What copies, where this grant makes the link: SPARK or MIRRORMAKER.",
+        ),
+    ] = Engine.SPARK,
+) -> None:
+    """Grant a request, as the product's owner.
+
+    --until applied waits for the reader's rights, --until active also until the copy runs. It then
+    takes what is in the product already: `sdm topic consume --follow` shows it as it comes.
+    """
+    how = {"reason": reason, "on_revoke": on_revoke, "engine": engine}
+    _decide(saying, meant, lambda meta, about: AccessGranted(meta=meta, **about, **how))
+
+
+@command(app, "deny", "sdm access deny 41 --reason 'ask for the masked view instead'")
+def deny(saying: Saying, reason: Reason, meant: Meant) -> None:
+    """Deny a request, as the product's owner."""
+    _decide(saying, meant, lambda meta, about: AccessDenied(meta=meta, **about, reason=reason))
+
+
+@command(
+    app,
+    "revoke",
+    "sdm access revoke 41 --reason 'project ended'",
+    "sdm access revoke 41 -r 'project ended' --until active",
+)
+def revoke(saying: Saying, reason: Reason, meant: Meant) -> None:
+    """Revoke a grant, as the owner or operator, or give it back, as the consumer.
+
+    --until applied waits until the rights are gone, --until active also for the copy's end. The
+    answer lists under `left` what statements and sinks made of the data: no revocation deletes it.
+    """
+    from self_service.cli.access import revocation
+
+    mesh = Mesh()
+    found = meant.find(mesh)
+    shown, image = _decided(
+        mesh, found, saying, lambda meta, about: AccessRevoked(meta=meta, **about, reason=reason)
+    )
+    image = image or mesh.image()
+    show(revocation.answer(image, image.access.requests[found.request], shown), saying.output)
+    if next_step := revocation.next_step(image, found):
+        note(next_step)
+
+
+@command(
+    app,
+    "credentials",
+    "sdm access credentials west.analytics --out analytics.properties",
+    "sdm access credentials west.analytics --out client.properties --form java",
+    "sdm access credentials west.analytics --show",
+    "sdm access credentials west --cluster east --out log.properties",
+)
+def credentials(
+    saying: Saying,
+    principal: Annotated[
+        str,
+        typer.Argument(
+            help="Application id, or the domain's name.", autocompletion=completion.applications
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write a client's settings there, mode 0600.")
+    ] = None,
+    show_once: Annotated[bool, typer.Option("--show", help="Show them on stdout, once.")] = False,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster",
+            help="Cluster to log in to; default: the home. A domain can also at the log's.",
+            autocompletion=completion.clusters,
+        ),
+    ] = None,
+    form: Annotated[
+        str, typer.Option("--form", help="java or librdkafka; both log in the same way.")
+    ] = "librdkafka",
+) -> None:
+    """Make a login anew and hand out a client's settings; the old password is refused from now.
+
+    A client that is connected already goes on until it has to connect again.
+    """
+    from self_service.cli.domain.credentials import (
+        Form,
+        hand_out,
+    )
+
+    if (out is None) == (not show_once):
+        raise UsageError("give either --out FILE or --show")
+    try:
+        wanted = Form(form)
+    except ValueError:
+        raise UsageError(f"--form is {form!r}: use java or librdkafka") from None
+    hand_out(Mesh(), saying, principal, wanted, out, cluster)
+
+
+@command(
+    app,
+    "explain",
+    "sdm access explain east.users west.analytics",
+    "sdm access explain east.users west.analytics --as-of 2026-01-31T12:00:00Z -o json",
+)
+def explain(
+    reading: Reading,
+    product: Annotated[str, typer.Argument(help="Product.", autocompletion=completion.products)],
+    application: Annotated[
+        str, typer.Argument(help="Application.", autocompletion=completion.applications)
+    ],
+) -> None:
+    """Explain whether an application may read a product: entitled, enforced, copied, and why.
+
+    Entitled is what was decided, enforced what the cluster's rights say now, copied where data is.
+    """
+    show(explanation.explain(Mesh(), reading, product, application), reading.output)
+
+
+@command(
+    app,
+    "readers",
+    "sdm access readers east.users",
+    "sdm access readers east.users --as-of 2026-01-31T12:00:00Z -o json",
+)
+def list_readers(
+    reading: Reading,
+    product: Annotated[str, typer.Argument(help="Product.", autocompletion=completion.products)],
+) -> None:
+    """List everybody who can read a product or a copy of it, and by what right.
+
+    The owner's domain and applications, grants, statements, sinks and links, by the log.
+    """
+    from self_service.cli.access.readers import detail
+
+    show(detail(Mesh().image(reading), product), reading.output)
+
+
+def _state(text: str | None) -> State | None:
+    if text is None:
+        return None
+    try:
+        return State(text.upper())
+    except ValueError:
+        known = ", ".join(state.value for state in State if state is not State.UNKNOWN)
+        raise UsageError(f"{text!r} is no state of a request: use {known}") from None
+
+
+def _decide(saying: Saying, meant: Meant, make: Callable[[Meta, dict[str, str]], Intent]) -> None:
+    """Submit what `make` makes of its `meta` and of the product and id of the request."""
+    mesh = Mesh()
+    shown, _ = _decided(mesh, meant.find(mesh), saying, make)
+    show(Detail(shown), saying.output)
+
+
+def _decided(
+    mesh: Mesh, found: Access, saying: Saying, make: Callable[[Meta, dict[str, str]], Intent]
+) -> tuple[dict[str, Any], Image | None]:
+    """The fields of the answer, and the state where effects were waited for."""
+    from self_service.cli.mesh.saying import say
+
+    about = {"product": found.product, "request": found.request}
+    who = mesh.speaker(saying.domain)
+    said = say(mesh, who, saying, lambda meta: make(meta, about), cause=found.request)
+    shown = {
+        "product": found.product,
+        "application": found.application,
+        "number": lookup.number(found),
+        "request": found.request,
+    }
+    return {**shown, **said.fields()}, said.image

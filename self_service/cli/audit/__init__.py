@@ -1,0 +1,1 @@
+"""The log for auditors: who did what, the state it gives, proofs, and its verification."""

@@ -1,0 +1,1 @@
+"""Connectors of domains, from their options to their state."""

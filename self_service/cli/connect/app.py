@@ -1,0 +1,36 @@
+"""The nouns `sdm connect` and `sdm connect connector`, which several modules fill."""
+
+from typing import Annotated
+
+import typer
+
+from self_service.cli.framework import completion
+from self_service.cli.framework.options import noun
+
+app = noun("Kafka Connect: what brings data in and out.")
+connector_app = noun("Connectors of a domain.")
+app.add_typer(connector_app, name="connector")
+
+Name = Annotated[
+    str,
+    typer.Argument(
+        help="Connector, <domain>.<name>; the name alone is the current domain's.",
+        autocompletion=completion.connectors,
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Another setting; wins over all."),
+]
+Password = Annotated[
+    str | None,
+    typer.Option(
+        "--password",
+        metavar="REFERENCE",
+        help="file:/path or env:NAME; its text is stored where Connect reads it, and named in "
+        "the config.",
+    ),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Only let the connector check its config; change nothing.")
+]

@@ -1,0 +1,82 @@
+"""`sdm connect connector stop|start|restart|drop`: a connector stands still, goes on, or ends."""
+
+from mesh_events.connectors import (
+    ConnectorDropped,
+    ConnectorIntent,
+    ConnectorStarted,
+    ConnectorStopped,
+)
+from self_service.cli.connect.app import (
+    Name,
+    connector_app,
+)
+from self_service.cli.connect.saying import (
+    say_about,
+    shown,
+    standing,
+)
+from self_service.cli.framework.options import (
+    OptionalReason,
+    Saying,
+    SayingToWorker,
+    command,
+)
+from self_service.cli.framework.output import note
+from self_service.cli.mesh.context import Mesh
+from self_service.cli.topic.readers import left_dry
+
+
+@command(connector_app, "stop", "sdm connect connector stop shop --reason 'maintenance'")
+def stop(saying: SayingToWorker, name: Name, reason: OptionalReason = "") -> None:
+    """Let a connector stand still, without any right; `start` lets it go on where it stood.
+
+    A database keeps what it still has to tell, which takes space there, until the connector goes on
+    or is dropped.
+    """
+    _direct(saying, name, ConnectorStopped, reason)
+
+
+@command(connector_app, "start", "sdm connect connector start shop")
+def start(saying: SayingToWorker, name: Name, reason: OptionalReason = "") -> None:
+    """Let a stopped connector go on where it stood."""
+    _direct(saying, name, ConnectorStarted, reason)
+
+
+@command(connector_app, "restart", "sdm connect connector restart shop")
+def restart(saying: SayingToWorker, name: Name, reason: OptionalReason = "") -> None:
+    """Stop a connector and start it again, with all of its tasks."""
+    mesh = Mesh()
+    found = standing(mesh, saying, name)
+    if found.desired == "RUNNING":
+        # the keeper starts anew what was decided anew: nobody has to wait until it stands still
+        say_about(mesh, saying, found.id, ConnectorStopped, {"reason": reason}, active=False)
+    said = say_about(mesh, saying, found.id, ConnectorStarted, {"reason": reason})
+    shown(saying, found.id, said)
+
+
+@command(connector_app, "drop", "sdm connect connector drop shop --reason 'replaced'")
+def drop(saying: SayingToWorker, name: Name, reason: OptionalReason = "") -> None:
+    """End a connector, with its login and its secrets; its topics stay the domain's.
+
+    Kafka keeps its offsets: a connector that is added under the same name resumes from them and
+    takes no snapshot. Under another name it starts from the beginning.
+    """
+    mesh = Mesh()
+    found = standing(mesh, saying, name)
+    for told in left_dry(mesh.image(), found.writes):
+        note(told)
+    said = say_about(mesh, saying, found.id, ConnectorDropped, {"reason": reason})
+    shown(saying, found.id, said)
+    if said.image is None:
+        return
+    if slot := found.config.get("slot.name"):
+        note(
+            f"the database keeps the replication slot {slot} for a connector that comes back: "
+            f"drop it there with SELECT pg_drop_replication_slot('{slot}')"
+        )
+
+
+def _direct(saying: Saying, name: str, kind: type[ConnectorIntent], reason: str) -> None:
+    mesh = Mesh()
+    found = standing(mesh, saying, name)
+    shown(saying, found.id, say_about(mesh, saying, found.id, kind, {"reason": reason}))

@@ -1,0 +1,1 @@
+"""Domains, their applications and keys, and what an operator may do with a domain."""

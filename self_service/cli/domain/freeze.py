@@ -1,0 +1,139 @@
+"""`sdm freeze`, `thaw`, `quarantine`, `release`: what a domain says, or may do, for a while."""
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mesh_events.errors import InvalidValueError
+from mesh_events.intents import DomainFrozen, DomainQuarantined, DomainReleased, DomainThawed
+from mesh_events.meta import MESH_DOMAIN
+from self_service.cli.framework import completion
+from self_service.cli.framework.options import (
+    Reason,
+    Saying,
+    Until,
+    command,
+    noun,
+)
+from self_service.cli.framework.output import (
+    Detail,
+    note,
+    show,
+)
+from self_service.cli.framework.times import (
+    parse_duration,
+    stamp,
+)
+from self_service.cli.mesh.callers import current_domain
+from self_service.cli.mesh.context import Mesh
+
+if TYPE_CHECKING:
+    from self_service.cli.mesh.saying import (
+        Make,
+        Said,
+    )
+
+app = noun("Emergencies.")
+Domain = Annotated[
+    str | None, typer.Argument(help="The domain.", autocompletion=completion.domains)
+]
+All = Annotated[bool, typer.Option("--all", help="Every domain, in place of NAME.")]
+One = Annotated[str, typer.Argument(help="The domain.", autocompletion=completion.domains)]
+
+
+@command(
+    app,
+    "freeze",
+    "sdm freeze west --for 2h --reason 'its key was seen elsewhere' --domain mesh",
+    "sdm freeze --all --for 1d --reason 'restoring the clusters' --domain mesh",
+)
+def freeze(
+    saying: Saying,
+    duration: Annotated[
+        str, typer.Option("--for", metavar="DURATION", help="For so long, such as 90m or 2h30m.")
+    ],
+    reason: Reason,
+    name: Domain = None,
+    every: All = False,
+) -> None:
+    """Let nothing count that a domain says, for a time; what is in force stays in force.
+
+    Who reads goes on reading: `sdm quarantine` takes its rights as well.
+    """
+    from self_service.cli.mesh.failures import ending
+
+    domain, lasts = _whom(name, every=every), parse_duration(duration)
+    try:
+        end = datetime.now(UTC) + lasts
+    except OverflowError:
+        raise InvalidValueError(f"--for {duration[:80]}: the year has four digits") from None
+    said = _say(
+        saying,
+        lambda meta: DomainFrozen(
+            meta=meta,
+            domain=domain,
+            until=end,
+            reason=reason,
+            duration_ms=lasts // timedelta(milliseconds=1),
+        ),
+    )
+    if said.outcome is not None and said.outcome.clock is not None:
+        # this machine's clock may be wrong
+        end = said.outcome.clock + lasts
+    note(f"end it before its time with {ending('thaw', domain)}")
+    show(Detail({**said.fields(), "domain": domain, "until": stamp(end)}), saying.output)
+
+
+@command(app, "thaw", "sdm thaw west --reason 'new key registered' --domain mesh")
+def thaw(saying: Saying, reason: Reason, name: Domain = None, every: All = False) -> None:
+    """End a freeze before its time."""
+    domain = _whom(name, every=every)
+    said = _say(saying, lambda meta: DomainThawed(meta=meta, domain=domain, reason=reason))
+    show(Detail({**said.fields(), "domain": domain}), saying.output)
+
+
+@command(app, "quarantine", "sdm quarantine west --reason 'a laptop was stolen' --domain mesh")
+def quarantine(saying: Saying, reason: Reason, name: One) -> None:
+    """Cut a domain off until its release: nothing counts that it says, and it has no rights.
+
+    Its applications can neither read nor write anything on any cluster, and its connectors stop.
+    Grants stay, and apply again after the release. What others read of it goes on: remove links,
+    or pause them, to stop that.
+    """
+    from self_service.cli.mesh.failures import ending
+
+    said = _say(
+        saying,
+        lambda meta: DomainQuarantined(meta=meta, domain=name, reason=reason),
+        Until.APPLIED,
+    )
+    note(f"end it with {ending('release', name)}")
+    if current_domain(Mesh().home) == name:
+        note(f"{name} cannot read the log any more: `sdm switch-domain {MESH_DOMAIN}` to go on")
+    show(Detail({**said.fields(), "domain": name}), saying.output)
+
+
+@command(app, "release", "sdm release west --reason 'new keys and logins' --domain mesh")
+def release(saying: Saying, reason: Reason, name: One) -> None:
+    """End a quarantine: the domain's rights come back."""
+    said = _say(
+        saying,
+        lambda meta: DomainReleased(meta=meta, domain=name, reason=reason),
+        Until.APPLIED,
+    )
+    show(Detail({**said.fields(), "domain": name}), saying.output)
+
+
+def _whom(name: str | None, *, every: bool) -> str:
+    """The domain that the event names: the mesh's own stands for every one."""
+    if (name is None) is not every:
+        raise InvalidValueError("name one domain, or say --all for every domain")
+    return name or MESH_DOMAIN
+
+
+def _say(saying: Saying, make: "Make", default: Until = Until.DECIDED) -> "Said":
+    from self_service.cli.mesh.saying import say
+
+    mesh = Mesh()
+    return say(mesh, mesh.speaker(saying.domain), saying, make, default=default)

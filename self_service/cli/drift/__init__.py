@@ -1,0 +1,1 @@
+"""Where the clusters are not as the log says."""

@@ -1,0 +1,130 @@
+"""The looks of `sdm drift`: clusters as they are now, compared with the image."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mesh_events.facts import DriftKind
+from processors import drift, founding, topic_drift
+from processors.acls.command import removal
+from processors.clusters import ClusterAdmin, Topic
+from processors.drift import Finding
+from processors.keepers.wishes import desired
+from processors.topic_drift import TopicDrift, TopicFinding
+from projections.drift import left_at
+from projections.image import Image
+from projections.links import State
+from self_service.cli.drift.log import DriftLog
+from self_service.cli.framework.times import stamp
+
+_REPAIRED = {
+    DriftKind.RIGHT_MISSING: "given back within seconds",
+    DriftKind.RIGHT_RETURNED: "withdrawn within seconds",
+    DriftKind.UNGRANTED_RIGHT: "withdrawn within seconds, unless it reaches further than the mesh",
+}
+_STRANGE = "stays: it is a stranger's; whoever made it has to remove it"
+_WIDE = "stays: it reaches beyond what is the mesh's; whoever made it has to remove it"
+_ONLY_TOLD = "stays: the worker only tells (SDM_DRIFT=report)"
+_REPLACED = (
+    "links of it fail: remove and create them again; where the topic shall be the product's as it "
+    "is, its owner runs `sdm product update {subject} --topic-replaced`"
+)
+_TOPICS = {
+    TopicDrift.TOPIC_MISSING: "its readers fail until the owner makes it again",
+    TopicDrift.TOPIC_RECREATED: _REPLACED,
+    TopicDrift.PARTITIONS_CHANGED: (
+        "links go on with more partitions, and fail with fewer; its owner runs `sdm product update "
+        "{subject} --topic-replaced` once the topic is as it is meant"
+    ),
+    TopicDrift.COPY_MISSING: "the link fails: remove it and create it again",
+    TopicDrift.COPY_RECREATED: "the link fails: delete that topic, remove the link, create it",
+    TopicDrift.COPY_PARTITIONS: "the link fails: remove it and create it again",
+    TopicDrift.COPY_SETTINGS: "stays: set it as the link would make it, or create the link again",
+}
+
+
+def rights(image: Image, cluster: str, admin: ClusterAdmin) -> list[dict[str, Any]]:
+    """The findings about rights on one cluster, as lists show them."""
+    wishes = [wish for wish in desired(image) if wish.cluster == cluster]
+    seen = drift.scene(image, cluster, wishes, founding.rights())
+    acls = admin.acls()
+    found = [*drift.of_wishes(wishes, acls), *drift.of_strangers(seen, image, acls)]
+    return [_right(one, image) for one in found]
+
+
+def topics(said: DriftLog, admins: Mapping[str, ClusterAdmin]) -> Iterator[dict[str, Any]]:
+    """The findings about products' topics and links' copies, as lists show them."""
+    image = said.image
+    known: dict[tuple[str, str], Topic | None] = {}
+
+    def topic(cluster: str, name: str) -> Topic | None:
+        if (cluster, name) not in known:
+            known[cluster, name] = admins[cluster].topic(name)
+        return known[cluster, name]
+
+    for _, product in sorted(image.catalog.items()):
+        evidence = said.evidence.get(product.id, {})
+        now = topic(product.cluster, product.topic)
+        for one in topic_drift.of_product(product, now, evidence):
+            yield _topic(one, image)
+    for _, link in sorted(image.links.items()):
+        source = topic(link.source_cluster, link.source_topic)
+        for one in topic_drift.of_copy(link, source, topic(link.cluster, link.topic)):
+            yield _topic(one, image)
+
+
+def _right(finding: Finding, image: Image) -> dict[str, Any]:
+    left = left_at(image.drifts, (finding.cluster, finding.subject, finding.kind))
+    return {
+        "cluster": finding.cluster,
+        "kind": finding.kind,
+        "subject": finding.subject,
+        "principal": finding.principal,
+        "topics": list(finding.topics),
+        "told_since": stamp(left.since_time) if left else None,
+        "told_at_offset": left.since if left else None,
+        "next": _next(finding, told=left is not None),
+        "bindings": finding.bindings,
+        "removal": list(_removal(finding)),
+    }
+
+
+def _removal(finding: Finding) -> Iterator[str]:
+    """The commands that delete what is there and should not be."""
+    if finding.kind is DriftKind.RIGHT_MISSING:
+        return
+    for acl in sorted(finding.acls):
+        if (options := removal(acl)) is not None:
+            yield f"sdm kafka acls --cluster {finding.cluster} -- {options}"
+
+
+def _next(finding: Finding, *, told: bool) -> str:
+    if finding.kind not in _REPAIRED:
+        return _STRANGE
+    if finding.kind is DriftKind.UNGRANTED_RIGHT and not finding.repairable:
+        return _WIDE
+    # what is left although it can be repaired is left by the worker's policy
+    return _ONLY_TOLD if told else _REPAIRED[finding.kind]
+
+
+def _topic(finding: TopicFinding, image: Image) -> dict[str, Any]:
+    link = image.links.get(finding.subject)
+    failed = link is not None and link.state is State.FAILED
+    missing = (finding.cluster, f"product/{finding.subject}", DriftKind.TOPIC_MISSING)
+    left = left_at(image.drifts, missing)
+    is_told = left is not None and finding.kind is TopicDrift.TOPIC_MISSING
+    since = (left.since_time, left.since) if left is not None and is_told else None
+    if link is not None and failed:
+        since = link.changed_at, link.changed
+    return {
+        "cluster": finding.cluster,
+        "kind": finding.kind,
+        "subject": finding.subject,
+        "principal": None,
+        "topics": [finding.topic],
+        "told_since": stamp(since[0]) if since else None,
+        "told_at_offset": since[1] if since else None,
+        "failure_code": link.failure_code if link else None,
+        "next": f"{finding.detail}: {_TOPICS[finding.kind].format(subject=finding.subject)}",
+        "bindings": [],
+        "removal": [],
+    }

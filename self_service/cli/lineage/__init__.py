@@ -1,0 +1,1 @@
+"""Where data comes from and where it goes: topics, columns, and a picture of both."""

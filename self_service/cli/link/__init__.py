@@ -1,0 +1,1 @@
+"""Copies of products in other clusters, and how far they are behind."""

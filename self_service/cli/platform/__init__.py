@@ -1,0 +1,1 @@
+"""The local mesh on this machine, and the person at the keyboard."""

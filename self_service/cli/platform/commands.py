@@ -1,0 +1,327 @@
+"""`sdm up`, `sdm down`, `sdm status`: the local mesh on this machine."""
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+import typer
+
+from mesh_events.errors import MeshError, RefusedError
+from self_service.cli.framework.exits import (
+    ExitCode,
+    UsageError,
+    sentence,
+)
+from self_service.cli.framework.interruption import became
+from self_service.cli.framework.options import (
+    Shown,
+    command,
+    noun,
+)
+from self_service.cli.framework.output import (
+    Detail,
+    Listing,
+    note,
+    show,
+)
+from self_service.cli.framework.times import (
+    present,
+    stamp,
+)
+from self_service.cli.mesh.context import Mesh
+from self_service.cli.mesh.failures import COLUMNS as FAILURES
+from self_service.cli.mesh.failures import (
+    EMERGENCIES,
+    emergencies,
+    failures,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from local_platform import LocalPlatform, Progress, ServiceStatus
+    from local_platform.transport import Transport
+    from projections.image import Image
+
+app = noun("The local mesh.")
+_MIB = 1 << 20
+_LONGEST_START_S = 180
+"""Seconds within which a domain's Spark server becomes ready; one that needs more is hung."""
+_FINDING = ("code", "mesh_clock", "broker_clock", "worker_clock", "text", "next")
+OWN_ACCOUNTS = "users of their own"
+ONE_ACCOUNT = "the user of this home, whose files their Spark servers can read: start it as root"
+
+
+@command(app, "up", "sdm up", "sdm up --fresh --yes", "sdm up --mtls", "SDM_PORT_BASE=23000 sdm up")
+def up(
+    shown: Shown,
+    fresh: Annotated[
+        bool,
+        typer.Option("--fresh", help="Start empty: remove all but logs and certificates first."),
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before --fresh.")] = False,
+    timeout: Annotated[
+        float, typer.Option("--timeout", metavar="SECONDS", min=1, help="Time to become ready.")
+    ] = 300.0,
+    tls: Annotated[
+        bool | None,
+        typer.Option("--tls/--no-tls", help="Brokers under TLS; default: as it was before."),
+    ] = None,
+    mtls: Annotated[
+        bool,
+        typer.Option("--mtls", help="TLS, and brokers demand a certificate of the mesh's own."),
+    ] = False,
+    west_registry: Annotated[
+        bool,
+        typer.Option(
+            "--west-registry",
+            help="The cluster west gets a schema registry of its own, and keeps it.",
+        ),
+    ] = False,
+) -> None:
+    """Start the local mesh and wait until it is ready; what runs already is left alone.
+
+    The first start fetches the servers' jars, with a progress bar; Ctrl-C leaves nothing running.
+
+    What --fresh had begun to remove when it was cut off, the next start removes.
+    """
+    asked: dict[str, Any] = {"tls": _transport(tls=tls, mtls=mtls), "west_registry": west_registry}
+    platform = _platform({name: value for name, value in asked.items() if value})
+    if fresh and not yes:
+        _confirm_loss(Mesh().home)
+    became("what was started for a new mesh is stopped again, one that ran before goes on")
+    with _Meter() as meter:
+        endpoints = platform.up(fresh=fresh, report=meter, timeout_s=timeout)
+    fields = {
+        "home": str(Mesh().home),
+        "tls": platform.transport.value,
+        **{
+            f"kafka_{name}": cluster.bootstrap_servers
+            for name, cluster in endpoints.clusters.items()
+        },
+        "registry": endpoints.registry_url,
+        **{
+            f"registry_{name}": cluster.registry_url
+            for name, cluster in endpoints.clusters.items()
+            if cluster.registry_url is not None
+        },
+        "postgres": f"{endpoints.postgres_host}:{endpoints.postgres_port}",
+    }
+    show(Detail(fields), shown.output)
+    note(
+        "next: `sdm domain register NAME --cluster east --owner OWNER`; `sdm down` stops it, its "
+        "data stays"
+    )
+
+
+@command(app, "down", "sdm down")
+def down(shown: Shown) -> None:
+    """Stop the local mesh; its data stays for the next `sdm up`."""
+    became("some services may still run: `sdm status` shows which, `sdm down` stops them")
+    stopped = _platform().down()
+    items = [{"service": name, "state": "stopped"} for name in stopped]
+    show(Listing(("service", "state"), items, "nothing was running"), shown.output)
+
+
+@command(app, "status", "sdm status", "sdm status -o json")
+def status(shown: Shown) -> None:
+    """Show the services, where the mesh stands, and what needs somebody, with the next step.
+
+    That is: freezes and quarantines, findings, and what has failed.
+
+    Ends with 6 where the mesh cannot be read or a service is not ready, other than a domain's own
+    server that is being started or stopped for less than three minutes, and with 3 where only the
+    current domain may not read it.
+    """
+    platform = _platform()
+    protocols = platform.protocols()
+    found = platform.status(memory=True)
+    services = [_service(one, protocols.get(one.name)) for one in found]
+    mesh, parts, fault = _mesh()
+    if (end := platform.certified_until()) is not None:
+        mesh["tls_until"] = stamp(end)
+    mesh["domains_run_as"] = OWN_ACCOUNTS if platform.separates_domains else ONE_ACCOUNT
+    columns = ("service", "state", "pid", "port", "protocol", "memory_mib", "restarts", "detail")
+    listed = Listing(columns, services, "no local services: run `sdm up`")
+    parts = {"services": listed, **parts}
+    show(Detail(mesh, parts), shown.output)
+    if fault is not None:
+        note(f"the mesh cannot be read: {sentence(fault)}")
+    ready = all(_is_well(one, time.time()) for one in found)
+    if ready and isinstance(fault, RefusedError):
+        raise typer.Exit(ExitCode.REFUSED)
+    if fault is not None or not ready:
+        raise typer.Exit(ExitCode.INFRASTRUCTURE)
+
+
+def restart_governor() -> None:
+    """Let the local mesh's governor start anew, as with a key that was changed.
+
+    Where no local mesh runs, whoever runs the workers is told to restart them.
+    """
+    from local_platform.state import State
+
+    platform = _platform()
+    states = {one.name: one.state for one in platform.status()}
+    if states.get("governor", State.STOPPED) is not State.STOPPED:
+        platform.restart("governor")
+    else:
+        note("no governor runs here: restart the workers of this mesh now, with the new key")
+
+
+def _platform(asked: "Mapping[str, Any] | None" = None) -> "LocalPlatform":
+    """The platform of this home; what is not asked is the environment's, or as it was before."""
+    from local_platform import LocalPlatform
+    from local_platform.settings import read_settings
+
+    return LocalPlatform(read_settings().model_copy(update=dict(asked or {})))
+
+
+def _transport(*, tls: bool | None, mtls: bool) -> "Transport | None":
+    """What the flags ask for; None where they ask for nothing."""
+    from local_platform.transport import Transport
+
+    if mtls and tls is False:
+        raise UsageError("--mtls and --no-tls exclude each other: give one of them")
+    if mtls:
+        return Transport.MTLS
+    return None if tls is None else Transport.TLS if tls else Transport.OFF
+
+
+def _confirm_loss(home: Path) -> None:
+    """Ask before data is removed.
+
+    Raises UsageError where nobody can be asked, RefusedError where the answer is no.
+    """
+    from local_platform.layout import Layout
+
+    if not any(place.exists() for place in Layout(home).of_one_life):
+        return
+    what = f"--fresh removes all data, keys and passwords of the mesh at {home}"
+    if not sys.stdin.isatty():
+        raise UsageError(f"{what}: add --yes to do so")
+    note(f"{what}.")
+    if not typer.confirm("Remove them?", err=True):
+        raise RefusedError("not_confirmed", f"{home} was left as it is")
+
+
+def _is_well(service: "ServiceStatus", now: float) -> bool:
+    """Whether it is ready, or a domain's server on its way up or down; `now` in Unix seconds."""
+    from local_platform.domain_servers import KINDS
+    from local_platform.state import State
+
+    of_domains = tuple(kind.prefix for kind in KINDS)
+    is_on_its_way = service.state in (State.STARTING, State.STOPPED)
+    if is_on_its_way and service.name.startswith(of_domains):
+        return now - service.since < _LONGEST_START_S
+    return service.state == State.READY
+
+
+def _service(one: "ServiceStatus", protocol: str | None) -> dict[str, Any]:
+    return {
+        "service": one.name,
+        "state": one.state.value,
+        "pid": one.pid,
+        "port": one.port,
+        "protocol": protocol,
+        "memory_mib": round(one.rss_bytes / _MIB),
+        "restarts": one.restarts,
+        "detail": one.detail,
+        "log": str(one.log),
+    }
+
+
+def _mesh() -> tuple[dict[str, Any], dict[str, Listing], MeshError | None]:
+    """Where the mesh stands, its findings and what has failed in it, or why that cannot be read."""
+    mesh = Mesh()
+    try:
+        image = mesh.image()
+        rows = _rows_behind(mesh, image)
+    except MeshError as error:
+        return {"home": str(mesh.home)}, {}, error
+    fields = {
+        "home": str(mesh.home),
+        "mesh": image.identity.mesh,
+        "offset": image.offset,
+        "epoch": image.epoch,
+        "undecided": image.intents.open_count,
+        "products": len(image.catalog),
+        "rows_behind": rows,
+    }
+    empty = "nothing: no link, statement or connector has failed, and no product lacks its topic"
+    now = image.ended_by(present(image.time))
+    calm = "no domain is frozen or in quarantine"
+    parts = {
+        "emergencies": Listing(EMERGENCIES, emergencies(image, now), calm),
+        "findings": Listing(_FINDING, _findings(image), "no findings"),
+        "failed": Listing(FAILURES, failures(image), empty),
+    }
+    return fields, parts, None
+
+
+def _findings(image: "Image") -> list[dict[str, Any]]:
+    """What the log shows that somebody should look at."""
+    from projections.clocks import clock_finding
+
+    found = clock_finding(image)
+    if found is None:
+        return []
+    times = (stamp(time) for time in (found.mesh, found.broker, found.worker))
+    return [dict(zip(_FINDING, (found.code, *times, found.text, found.next), strict=True))]
+
+
+def _rows_behind(mesh: Mesh, image: Any) -> int:
+    """How many rows differ on the topics from what the log says."""
+    from self_service.cli.verification.comparison import compare
+
+    return len(compare(mesh, image))
+
+
+class _Meter:
+    """Shows progress on stderr: a bar on a terminal, plain lines elsewhere."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+        self._task: Any = None
+        self._said: set[str] = set()
+
+    def __enter__(self) -> Self:
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+
+            columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, progress: "Progress") -> None:
+        """Show one step; called from several threads while fetching."""
+        if progress.stage == "fetch":
+            self._fetched(progress.done, progress.total)
+        for one in progress.services:
+            self._say(f"{one.name} {one.state.value}")
+        if progress.stage == "running":
+            self._say("already running: nothing to do")
+
+    def _fetched(self, done: int, total: int) -> None:
+        if self._bar is None:
+            # one line for each eighth, so that a log stays short
+            self._say(f"fetched {done * 8 // max(total, 1)}/8 of {total // _MIB} MiB")
+            return
+        if self._task is None:
+            self._task = self._bar.add_task("fetching", total=total)
+        self._bar.update(self._task, completed=done, visible=done < total)
+
+    def _say(self, text: str) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            if self._bar is None:
+                note(text)
+            else:
+                self._bar.console.print(text, highlight=False)

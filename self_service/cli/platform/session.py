@@ -1,0 +1,73 @@
+"""`sdm switch-domain` and `sdm version`: what belongs to the person at the keyboard."""
+
+from typing import Annotated
+
+import typer
+
+from mesh_events.meta import MESH_DOMAIN
+from mesh_events.settings import key_path
+from self_service.cli.framework import completion
+from self_service.cli.framework.exits import NotFoundError
+from self_service.cli.framework.options import (
+    Shown,
+    command,
+    noun,
+)
+from self_service.cli.framework.output import (
+    Detail,
+    Listing,
+    note,
+    show,
+)
+from self_service.cli.mesh.callers import (
+    caller,
+    choose_domain,
+    current_domain,
+    known_keys,
+)
+from self_service.cli.mesh.home import mesh_home
+
+app = noun("The session.")
+
+
+@command(app, "version", "sdm version", "sdm version -o json")
+def version(shown: Shown) -> None:
+    """Show the version of sdm and of what it runs on."""
+    import platform
+
+    from mesh_events.emit import software
+
+    fields = {"sdm": software().removeprefix("sdm/"), "python": platform.python_version()}
+    show(Detail(fields), shown.output)
+
+
+@command(app, "switch-domain", "sdm switch-domain east", "sdm switch-domain")
+def switch_domain(
+    shown: Shown,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="The domain to speak for; 'mesh' is the operator. Without it, show the choice.",
+            autocompletion=completion.domains,
+        ),
+    ] = None,
+) -> None:
+    """Choose the current domain: the one that the next commands speak for."""
+    home = mesh_home()
+    if name is None:
+        chosen = current_domain(home)
+        items = [{"domain": one, "current": one == chosen} for one in known_keys(home)]
+        empty = f"no signing keys at {home / 'keys'}: register a domain with `sdm domain register`"
+        show(Listing(("domain", "current"), items, empty), shown.output)
+        return
+    key = key_path(home, caller(name).key)
+    if not key.exists():
+        known = ", ".join(known_keys(home)) or "none"
+        raise NotFoundError(
+            f"no signing key of {name} at {key}: keys lie here for {known}; "
+            f"register {name}, or copy its key file to this place"
+        )
+    choose_domain(home, name)
+    who = "the operator" if name == MESH_DOMAIN else f"domain {name}"
+    note(f"the next commands speak for {who}")
+    show(Detail({"domain": name}), shown.output)

@@ -1,0 +1,1 @@
+"""Data products, and the catalog that finds them."""

@@ -1,0 +1,1 @@
+"""Proofs that a record stands on the log: searched, written, read and checked. Pure."""

@@ -1,0 +1,1 @@
+"""Schemas of topics: registered, compared, and replaced by a major version."""

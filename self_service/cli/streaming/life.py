@@ -1,0 +1,244 @@
+"""`sdm streaming sql add|update|stop|start|restart|drop`: what a domain wants of its statements."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from mesh_events.errors import RefusedError
+from mesh_events.intents import Intent
+from mesh_events.meta import Meta
+from mesh_events.statements import (
+    Begin,
+    StatementAdded,
+    StatementDropped,
+    StatementIntent,
+    StatementStarted,
+    StatementStopped,
+    StatementUpdated,
+)
+from projections.statements import Statement
+from self_service.cli.framework.exits import UsageError
+from self_service.cli.framework.options import (
+    OptionalReason,
+    Saying,
+    Until,
+    command,
+    one_of,
+)
+from self_service.cli.framework.output import (
+    Detail,
+    note,
+    show,
+)
+from self_service.cli.mesh import lookup
+from self_service.cli.mesh.context import Mesh
+from self_service.cli.mesh.lookup import identity
+from self_service.cli.streaming.app import (
+    Name,
+    Text,
+    sql_app,
+)
+from self_service.cli.streaming.dry_run import (
+    coming_back,
+    dry_run,
+    supposed,
+)
+from self_service.cli.streaming.result_schema import require_fit
+from self_service.cli.streaming.trial_comparison import comparison_text
+from self_service.cli.streaming.wording import (
+    Worded,
+    worded,
+)
+from self_service.cli.topic.readers import left_dry
+
+
+@command(
+    sql_app,
+    "add",
+    "sdm streaming sql add pageviews 'INSERT INTO pageviews SELECT ip, status FROM clicks'",
+    "sdm streaming sql add click-users -f click_users.sql --from latest",
+)
+def add(
+    saying: Saying,
+    name: Name,
+    text: Text,
+    destination: Annotated[
+        str | None,
+        typer.Option("--destination", help="Topic to fill, whatever the SQL says."),
+    ] = None,
+    begin: Annotated[
+        Begin,
+        typer.Option("--from", **one_of(Begin), help="EARLIEST or LATEST record."),
+    ] = Begin.EARLIEST,
+    description: Annotated[str, typer.Option("--description", help="What it is for.")] = "",
+) -> None:
+    """Add a statement of the current domain, and wait until it runs.
+
+    A name in the SQL is a product, or a topic of the domain's home cluster. FROM names the stream,
+    JOIN the tables. The destination, its schema and a topic for records that cannot be read are
+    made from the query.
+    """
+    mesh = Mesh()
+    who = mesh.speaker(saying.domain)
+    meant = _worded(mesh, who.domain, text, destination)
+    if meant.destination is None:
+        raise UsageError("what is to be filled? Write INSERT INTO topic, or give --destination")
+    fields = {**meant.fields(), "destination": meant.destination}
+    fields |= {"description": description, "begin": begin}
+    statement = identity(name, who.domain)
+    image = mesh.image()
+    before = image.statements.get(statement)
+    found = dry_run(mesh, image, supposed(statement, meant, begin), meant)
+    if found.refusal is not None and not found.by_governor:
+        raise found.refusal
+    if found.warning is not None:
+        note(f"warning: {found.warning}")
+    # without waiting, Spark's refusal is the state of the statement
+    if saying.wait and found.refusal is None and found.plan is not None:
+        require_fit(mesh, statement, meant.destination, found.plan)
+    _say(mesh, saying, statement, StatementAdded, fields)
+    if before is None:
+        return
+    after = mesh.image().statements.get(statement)
+    if after is not None and after.out_begin:
+        note(coming_back(before, same=after.stream_topic_id == before.stream_topic_id))
+
+
+@command(
+    sql_app,
+    "update",
+    "sdm streaming sql update click-users -f click_users.sql",
+    "sdm streaming sql update click-users -f click_users.sql --records 100000 --yes",
+)
+def update(
+    saying: Saying,
+    name: Name,
+    text: Text,
+    compare: Annotated[
+        bool,
+        typer.Option("--compare/--no-compare", help="Try the new text beside the present one."),
+    ] = True,
+    records: Annotated[
+        int,
+        typer.Option("--records", min=1, help="Records of each partition that are compared."),
+    ] = 10_000,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Switch although results differ, or were not compared.")
+    ] = False,
+) -> None:
+    """Let another text go on where the one before it stands.
+
+    The new text first runs beside the present one, on the first records of the stream, and what
+    comes out of both is compared. Where that differs, nothing is switched without a yes; nor where
+    both have not dealt with all of these records in time, or none came out. The stream and the
+    destination stay; the new result's schema has to be compatible with the one before it.
+    """
+    from spark_streams.sql.parse import parse
+    from spark_streams.sql.plan import planned, require_no_table
+
+    mesh, found = _standing(saying, name)
+    meant = _worded(mesh, found.domain, text, found.destination)
+    require_no_table(parse(found.sql), meant.parsed)
+    plan = planned(meant.parsed, meant.names, mesh.registry)
+    require_fit(mesh, found.id, found.destination, plan)
+    if compare:
+        _compare(mesh, saying, found, meant, records, yes=yes)
+    until = Until.ACTIVE if found.desired == "RUNNING" else Until.DECIDED
+    _say(mesh, saying, found.id, StatementUpdated, meant.fields(), until)
+
+
+@command(sql_app, "stop", "sdm streaming sql stop click-users --reason 'maintenance'")
+def stop(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
+    """Let a statement stand still; its topic stays, and it goes on where it stood."""
+    _direct(saying, name, StatementStopped, reason)
+
+
+@command(sql_app, "start", "sdm streaming sql start click-users")
+def start(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
+    """Let a stopped statement go on where it stood."""
+    _direct(saying, name, StatementStarted, reason)
+
+
+@command(sql_app, "restart", "sdm streaming sql restart click-users")
+def restart(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
+    """Stop a statement and start it again: it reads its tables and schemas anew."""
+    mesh, found = _standing(saying, name)
+    if found.desired == "RUNNING":
+        _emit(mesh, saying, found.id, StatementStopped, {"reason": reason}, Until.ACTIVE)
+    _say(mesh, saying, found.id, StatementStarted, {"reason": reason})
+
+
+@command(sql_app, "drop", "sdm streaming sql drop click-users --reason 'replaced'")
+def drop(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
+    """End a statement for good; its topic stays, as any other topic of the domain."""
+    mesh, found = _standing(saying, name)
+    for told in left_dry(mesh.image(), (found.destination,)):
+        note(told)
+    _say(mesh, saying, found.id, StatementDropped, {"reason": reason})
+
+
+def _direct(saying: Saying, name: str, kind: type[StatementIntent], reason: str) -> None:
+    mesh, found = _standing(saying, name)
+    _say(mesh, saying, found.id, kind, {"reason": reason})
+
+
+def _standing(saying: Saying, name: str) -> tuple[Mesh, Statement]:
+    mesh = Mesh()
+    who = mesh.speaker(saying.domain)
+    return mesh, lookup.statement(mesh.image(), identity(name, who.domain))
+
+
+def _worded(mesh: Mesh, domain: str, text: Text, destination: str | None) -> Worded:
+    image = mesh.image()
+    lookup.domain(image, domain)
+    return worded(image, domain, text.text(), text.sources(), destination, text.application)
+
+
+def _compare(
+    mesh: Mesh,
+    saying: Saying,
+    found: Statement,
+    meant: Worded,
+    records: int,
+    *,
+    yes: bool,
+) -> None:
+    """Try the new text and tell what differs; raises RefusedError without a yes."""
+    from self_service.cli.streaming.trial import Trial
+
+    told = Trial(mesh, saying, found, meant, records).run()
+    note(comparison_text(told))
+    why = "its results would differ" if told.differs else told.doubt
+    if why is not None and not yes:
+        raise RefusedError(
+            "not_confirmed", f"{found.id} was left as it is, since {why}: add --yes to switch"
+        )
+
+
+def _say(
+    mesh: Mesh,
+    saying: Saying,
+    name: str,
+    kind: type[StatementIntent],
+    fields: dict[str, Any],
+    until: Until = Until.ACTIVE,
+) -> None:
+    said = _emit(mesh, saying, name, kind, fields, until)
+    show(Detail({"statement": name, **said}), saying.output)
+
+
+def _emit(
+    mesh: Mesh,
+    saying: Saying,
+    name: str,
+    kind: type[StatementIntent],
+    fields: dict[str, Any],
+    until: Until,
+) -> dict[str, Any]:
+    from self_service.cli.mesh.saying import say
+
+    make: Callable[[Meta], Intent] = lambda meta: kind(  # noqa: E731 - one intent, made of a meta
+        meta=meta, statement=name, **fields
+    )
+    return say(mesh, mesh.speaker(saying.domain), saying, make, default=until).fields()

@@ -1,0 +1,1 @@
+"""Topics, and the records in them."""

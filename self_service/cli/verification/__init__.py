@@ -1,0 +1,1 @@
+"""Verifying a whole log: tree, checkpoints, signatures, decisions and rows. Pure."""
