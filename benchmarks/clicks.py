@@ -17,7 +17,7 @@ from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
 from benchmarks.control import Bench
 from local_platform import Endpoints
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from mesh_events.references import resolve
 
 PARTITIONS = 2

@@ -16,8 +16,8 @@ from mesh_events.intents import (
     AccessRequested,
     AccessRevoked,
 )
-from mesh_events.kafka import Connection
-from mesh_events.partition_reader import PartitionReader
+from mesh_events.kafka.connection import Connection
+from mesh_events.kafka.partition_reader import PartitionReader
 from processors.rights import reader
 from projections.image import Image
 

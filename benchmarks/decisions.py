@@ -32,9 +32,9 @@ from mesh_events.codec import Wire, decode, encode
 from mesh_events.decisions import Decision
 from mesh_events.emit import Emitter
 from mesh_events.intents import DomainFrozen, DomainThawed, ProductUpdated, intents_login
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
+from mesh_events.kafka.partition_reader import PartitionReader
 from mesh_events.meta import Event
-from mesh_events.partition_reader import PartitionReader
 from mesh_events.read import to_record
 from mesh_events.statements import StatementAdded
 

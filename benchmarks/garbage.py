@@ -24,7 +24,7 @@ from benchmarks.members import Members
 from benchmarks.report import surroundings, tell
 from local_platform import Endpoints
 from mesh_events import topics
-from mesh_events.partition_reader import PartitionReader
+from mesh_events.kafka.partition_reader import PartitionReader
 
 BYTES = 100
 PATIENCE_S = 3600

@@ -8,7 +8,7 @@ from benchmarks.members import Members
 from mesh_events import topics
 from mesh_events.emit import Emitter
 from mesh_events.intents import ProductUpdated
-from mesh_events.partition_reader import PartitionReader
+from mesh_events.kafka.partition_reader import PartitionReader
 from mesh_events.read import decode_row
 
 UPDATES, UPDATES_PER_S, WARM_UP = 300, 20, 40

@@ -11,7 +11,7 @@ from benchmarks.members import wait
 from benchmarks.report import spread, surroundings, tell
 from local_platform import Endpoints
 from mesh_events.intents import AccessGranted, AccessRequested, Engine, LinkPaused, LinkResumed
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from projections.links import link_id
 from spark_streams.log import KafkaLog
 from spark_streams.provenance import Origin

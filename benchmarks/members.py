@@ -19,10 +19,10 @@ from mesh_events.intents import (
     Quality,
     intents_login,
 )
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from mesh_events.read import LogReader
 from mesh_events.references import resolve
-from mesh_events.registry import Registry
+from mesh_events.schema.registry import Registry
 from mesh_events.settings import Profile, key_path
 from mesh_events.signing import SigningKey
 from processors.clusters import KafkaAdmin

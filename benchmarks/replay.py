@@ -10,16 +10,16 @@ from benchmarks.report import surroundings, tell
 from benchmarks.scratch import scratch_log
 from benchmarks.workload import Workload
 from local_platform import Endpoints
-from mesh_events.checkpoint import SignedCheckpoint
 from mesh_events.codec import decode
-from mesh_events.kafka import Connection
-from mesh_events.partition_reader import PartitionReader
+from mesh_events.integrity.checkpoint import SignedCheckpoint
+from mesh_events.kafka.connection import Connection
+from mesh_events.kafka.partition_reader import PartitionReader
 from mesh_events.read import to_record
 from mesh_events.record import Record
 from mesh_events.signing import SigningKey
-from projections.ledger import Ledger
+from projections.integrity.ledger import Ledger
+from projections.integrity.trust import Trusted
 from projections.replay import replay
-from projections.trust import Trusted
 
 EVERY = 1000
 """A checkpoint is signed over so many records, as the worker does by default."""

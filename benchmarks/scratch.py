@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from local_platform import Endpoints
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from processors.clusters import KafkaAdmin
 
 

@@ -12,15 +12,15 @@ from benchmarks.report import spread, surroundings, tell
 from benchmarks.scratch import scratch_log
 from benchmarks.workload import Workload
 from local_platform import Endpoints
-from mesh_events.checkpoint import SignedCheckpoint
-from mesh_events.kafka import Connection
-from mesh_events.partition_reader import PartitionReader
+from mesh_events.integrity.checkpoint import SignedCheckpoint
+from mesh_events.kafka.connection import Connection
+from mesh_events.kafka.partition_reader import PartitionReader
 from mesh_events.read import to_record
 from mesh_events.record import Record
 from projections.checksum import checksum
 from projections.image import Image
+from projections.integrity.trust import Trusted
 from projections.replay import replay
-from projections.trust import Trusted
 from snapshots.history import Read, extend, image_at
 from snapshots.store import Store
 

@@ -10,19 +10,22 @@ from benchmarks.scratch import scratch_log
 from benchmarks.workload import Workload
 from local_platform import Endpoints
 from mesh_events import avro
-from mesh_events.checkpoint import SignedCheckpoint
 from mesh_events.codec import decode, encode, frame
 from mesh_events.decisions import SchemaIntroduced
+from mesh_events.integrity.checkpoint import SignedCheckpoint
+from mesh_events.integrity.leaf import leaf_hash
 from mesh_events.intents import AccessRequested
-from mesh_events.kafka import Connection
-from mesh_events.leaf import leaf_hash
+from mesh_events.kafka.connection import Connection
+from mesh_events.kafka.partition_reader import PartitionReader
 from mesh_events.meta import Meta, new_id
-from mesh_events.partition_reader import PartitionReader
 from mesh_events.read import to_record
 from mesh_events.record import Record
-from projections.chain import Chain, chained
+from projections.integrity.chain import (
+    Chain,
+    chained,
+)
+from projections.integrity.trust import Trusted
 from projections.replay import replay
-from projections.trust import Trusted
 from self_service.cli.verification.scope import Scope
 from self_service.cli.verification.verifier import verify
 

@@ -8,9 +8,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from local_platform.errors import NoLocalMeshError
 from local_platform.layout import Layout
 from mesh_events.files import write_atomically
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
+from mesh_events.kafka.transport import Tls
 from mesh_events.references import resolve
-from mesh_events.transport import Tls
 
 CONNECT_GROUP = "connect-east"
 """The group of Connect workers that all domains share, whose own topics lie on the cluster east."""

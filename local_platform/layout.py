@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from mesh_events import known_ids
+from mesh_events.schema import known_ids
 from mesh_events.settings import (
     caller_path,
     error_path,

@@ -26,7 +26,7 @@ from confluent_kafka.admin import (
 
 from local_platform.endpoints import CONNECT_GROUP
 from local_platform.errors import NotReadyError
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from processors.connect.principals import group_of
 
 _TIMEOUT_S = 5

@@ -7,9 +7,14 @@ are taken out of it.
 from collections.abc import Mapping
 
 from local_platform.errors import NotReadyError
-from mesh_events.client_quotas import CONSUMED, PRODUCED, REQUESTS, set_quotas
 from mesh_events.errors import InfrastructureError
-from mesh_events.kafka import Connection
+from mesh_events.kafka.client_quotas import (
+    CONSUMED,
+    PRODUCED,
+    REQUESTS,
+    set_quotas,
+)
+from mesh_events.kafka.connection import Connection
 
 MUTATIONS, PARTITIONS_S = "controller_mutation_rate", 20
 """Partitions that a login may create or delete per second, KIP-599; as many as 11 s bring at once.

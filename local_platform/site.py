@@ -13,8 +13,8 @@ from local_platform.layout import Layout
 from local_platform.ports import HOST, OFFSETS, port
 from local_platform.settings import PlatformSettings
 from local_platform.transport import Transport, client_tls, recorded
-from mesh_events.kafka import Connection
-from mesh_events.transport import Tls
+from mesh_events.kafka.connection import Connection
+from mesh_events.kafka.transport import Tls
 
 CLUSTERS = ("east", "west")
 

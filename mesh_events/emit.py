@@ -19,7 +19,11 @@ from mesh_events import topics
 from mesh_events.codec import Wire, encode, most_bytes
 from mesh_events.errors import ConfigurationError, InfrastructureError, RefusedError
 from mesh_events.intents import intents_login
-from mesh_events.kafka import Connection, translated, translating
+from mesh_events.kafka.connection import (
+    Connection,
+    translated,
+    translating,
+)
 from mesh_events.meta import MESH_DOMAIN, Event, Meta, new_id, now, require_actor
 from mesh_events.outcome import Outcome, Receipt, decision_in, outcome_of
 from mesh_events.record import FaultCode, Record
@@ -28,7 +32,7 @@ from mesh_events.settings import HomeSettings, Profile, key_path
 from mesh_events.signing import MeshKeys, SigningKey
 
 if TYPE_CHECKING:
-    from mesh_events.registry import Registry
+    from mesh_events.schema.registry import Registry
 
 __all__ = [
     "Emitter",
@@ -230,7 +234,7 @@ class Emitter(LogWriter):
 
         Raises ConfigurationError (no mesh, key or login there), or RefusedError (the actor).
         """
-        from mesh_events.registry import Registry
+        from mesh_events.schema.registry import Registry
 
         home = home or HomeSettings().home
         mesh = Profile.load(home)

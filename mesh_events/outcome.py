@@ -27,7 +27,7 @@ from mesh_events.decisions import (
     RecordsSetAside,
 )
 from mesh_events.errors import ConfigurationError, InfrastructureError, WaitTimeoutError
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from mesh_events.meta import MESH_DOMAIN, Event
 from mesh_events.read import LogReader
 from mesh_events.record import CE_ID, CE_TYPE, SIGNER, Record
@@ -35,7 +35,7 @@ from mesh_events.repeats import Found, first_answer, is_repeat
 from mesh_events.signing import MeshKeys
 
 if TYPE_CHECKING:
-    from mesh_events.registry import Registry
+    from mesh_events.schema.registry import Registry
 
 _DECISIONS = (IntentAccepted, IntentRejected, IntentQuarantined, RecordsSetAside)
 LOOK_BACK = 64

@@ -13,18 +13,18 @@ from fastavro.schema import SchemaParseException, UnknownType
 from mesh_events import avro, topics
 from mesh_events.codec import build, schema_id_of, unframe
 from mesh_events.errors import InfrastructureError, StateFaultError, UnusableRecordError
-from mesh_events.kafka import (
+from mesh_events.kafka.connection import (
     Connection,
     plain_headers,
 )
-from mesh_events.partition_reader import PartitionReader
+from mesh_events.kafka.partition_reader import PartitionReader
 from mesh_events.record import FaultCode, Record
 from mesh_events.rows import Row
 from mesh_events.vocabulary import ROW_TYPES
 
 if TYPE_CHECKING:
     # its client takes longer to import than all of this
-    from mesh_events.registry import Registry
+    from mesh_events.schema.registry import Registry
 
 
 def to_record(message: Message) -> Record:

@@ -7,9 +7,9 @@ import sys
 
 import faust
 
-from mesh_events.checkpoint import origin_of
 from mesh_events.emit import LogWriter
 from mesh_events.errors import MeshError
+from mesh_events.integrity.checkpoint import origin_of
 from mesh_events.references import resolve
 from mesh_events.settings import Profile, key_path, notes_path
 from mesh_events.signing import SigningKey

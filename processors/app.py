@@ -11,7 +11,10 @@ from urllib.parse import urlsplit
 import faust
 from faust.types import TP
 
-from mesh_events.kafka import SCRAM, Connection
+from mesh_events.kafka.connection import (
+    SCRAM,
+    Connection,
+)
 from mesh_events.topics import GOVERNANCE
 from processors.bounded_web import BoundedWeb
 from processors.log_consumer import log_consumer

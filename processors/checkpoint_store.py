@@ -14,8 +14,9 @@ from typing import BinaryIO
 import structlog
 from confluent_kafka import KafkaError, Message, Producer
 
-from mesh_events.checkpoint import SignedCheckpoint
-from mesh_events.checkpoint_places import (
+from mesh_events.errors import ConfigurationError, InfrastructureError
+from mesh_events.integrity.checkpoint import SignedCheckpoint
+from mesh_events.integrity.places import (
     Found,
     checkpoints,
     file_text,
@@ -23,11 +24,17 @@ from mesh_events.checkpoint_places import (
     read_topic,
     split_notes,
 )
-from mesh_events.errors import ConfigurationError, InfrastructureError
-from mesh_events.kafka import Connection, translated, translating
+from mesh_events.kafka.connection import (
+    Connection,
+    translated,
+    translating,
+)
 from mesh_events.topics import CHECKPOINTS
 from processors.crash_points import crash_point
-from projections.chain import Chain, chained
+from projections.integrity.chain import (
+    Chain,
+    chained,
+)
 
 log = structlog.get_logger(__name__)
 _DELIVERY_S = 15

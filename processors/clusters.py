@@ -25,7 +25,12 @@ from confluent_kafka.admin import (
 )
 
 from mesh_events.errors import InfrastructureError
-from mesh_events.kafka import Connection, is_login_refused, translated, translating
+from mesh_events.kafka.connection import (
+    Connection,
+    is_login_refused,
+    translated,
+    translating,
+)
 from processors.acls import kafka
 from processors.rights import Acl, Binding
 
@@ -156,7 +161,7 @@ class ClusterAdmin(Protocol):
         """Close a login for good: nobody can log in with it any more, and its name stays taken."""
 
     def set_quotas(self, quotas: Mapping[str, Mapping[str, float]]) -> None:
-        """Set client quotas: user -> quota -> value, see `mesh_events.client_quotas`."""
+        """Set client quotas: user -> quota -> value, see `mesh_events.kafka.client_quotas`."""
 
     def end_transactions(self, transactional_id: str) -> None:
         """Abort what a transactional id has left open; whoever used it can commit nothing more."""
@@ -199,9 +204,9 @@ class KafkaAdmin:
         return replace(self._login, user=principal, password=password)
 
     def set_quotas(self, quotas: Mapping[str, Mapping[str, float]]) -> None:
-        """Set client quotas: user -> quota -> value, see `mesh_events.client_quotas`."""
+        """Set client quotas: user -> quota -> value, see `mesh_events.kafka.client_quotas`."""
         # its client takes longer to import than all of this
-        from mesh_events.client_quotas import set_quotas
+        from mesh_events.kafka.client_quotas import set_quotas
 
         set_quotas(self._login, {user: quotas[user] for user in quotas})
 

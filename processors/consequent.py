@@ -3,7 +3,12 @@
 import threading
 
 from mesh_events.intents import Intent
-from projections.consequences import ALL, changed_links, is_said, of_link
+from projections.deciding.consequences import (
+    ALL,
+    changed_links,
+    is_said,
+    of_link,
+)
 from projections.image import Image
 
 

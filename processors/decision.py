@@ -20,9 +20,13 @@ from mesh_events.decisions import (
 from mesh_events.emit import mesh_meta
 from mesh_events.meta import Meta, derived_id, shortened
 from mesh_events.record import Entry
-from projections.consequences import ACTOR
-from projections.unusable import Run
-from projections.verdict import Quarantined, Rejected, Verdict
+from projections.deciding.consequences import ACTOR
+from projections.deciding.unusable import Run
+from projections.deciding.verdict import (
+    Quarantined,
+    Rejected,
+    Verdict,
+)
 
 LONGEST_ID = 200
 """Characters of an id that a decision repeats, for an intent that was refused."""

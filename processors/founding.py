@@ -16,7 +16,7 @@ from mesh_events.errors import ConfigurationError, MeshError, StateFaultError
 from mesh_events.intents import ClusterRegistered
 from mesh_events.meta import Meta, derived_id, new_id
 from mesh_events.read import LogReader
-from mesh_events.registry import Registry
+from mesh_events.schema.registry import Registry
 from mesh_events.settings import Profile, key_path
 from mesh_events.signing import SigningKey
 from mesh_events.vocabulary import ALL

@@ -43,16 +43,19 @@ from processors.row_writer import RowWriter
 from processors.turns import Turns
 from processors.waiting import Awaited, Waits
 from projections.clocks import clock_finding
-from projections.decide import CHECK_TIMEOUT_MS, decide
+from projections.deciding.decide import (
+    CHECK_TIMEOUT_MS,
+    decide,
+)
+from projections.deciding.speculation import decided
+from projections.deciding.unusable import Run
+from projections.deciding.verdict import Waiting
 from projections.fold import apply
 from projections.identity import Role
 from projections.image import DEFAULT_BOUNDS, EMPTY, Bounds, Image
+from projections.integrity.trust import DistrustError
 from projections.replay import entry_of
 from projections.rows import touched_rows
-from projections.speculation import decided
-from projections.trust import DistrustError
-from projections.unusable import Run
-from projections.verdict import Waiting
 
 log = structlog.get_logger(__name__)
 Listener = Callable[[Copy], None]

@@ -33,10 +33,10 @@ from mesh_events import topics
 from mesh_events.emit import software
 from mesh_events.errors import MeshError
 from mesh_events.intents import domain_of
-from mesh_events.kafka import Connection
-from projections import connector_config
+from mesh_events.kafka.connection import Connection
 from projections.catalog import Product
-from projections.connectors import Connector
+from projections.connectors import config
+from projections.connectors.state import Connector
 from projections.image import Image
 from projections.links import Link
 
@@ -153,8 +153,8 @@ def link_run(link: Link, run: str, datasets: Datasets, correlation: str) -> JobR
 
 def connector_run(found: Connector, run: str, datasets: Datasets, owner: str) -> JobRun:
     """One run of a connector: the tables of its database, as far as its config tells them."""
-    captured = connector_config.captured(found.config)
-    filled = connector_config.filled(found.config)
+    captured = config.captured(found.config)
+    filled = config.filled(found.config)
     return JobRun(
         namespace=CONNECTORS,
         job=found.id,

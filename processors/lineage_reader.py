@@ -8,10 +8,14 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from mesh_events import topics
 from mesh_events.errors import InfrastructureError
-from mesh_events.kafka import Connection, translated, translating
+from mesh_events.kafka.connection import (
+    Connection,
+    translated,
+    translating,
+)
 from processors.keepers.forwarding import Written
 from processors.keepers.run_ends import Recent
-from projections.runs import End
+from projections.lineage.runs import End
 
 log = structlog.get_logger(__name__)
 _ANSWER_S = 10.0

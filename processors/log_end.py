@@ -5,8 +5,8 @@ from typing import Self
 import structlog
 
 from mesh_events.errors import InfrastructureError
-from mesh_events.kafka import Connection
-from mesh_events.partition_reader import PartitionReader
+from mesh_events.kafka.connection import Connection
+from mesh_events.kafka.partition_reader import PartitionReader
 from mesh_events.topics import GOVERNANCE
 
 log = structlog.get_logger(__name__)

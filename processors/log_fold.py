@@ -8,11 +8,11 @@ import asyncio
 import threading
 from collections.abc import Sequence
 
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from mesh_events.read import LogReader
 from mesh_events.record import Record
 from processors.governor import Governor
-from projections.trust import DistrustError
+from projections.integrity.trust import DistrustError
 
 FEW = 64
 """So many records that are behind are waited for; more are read at once."""

@@ -3,8 +3,11 @@
 from collections.abc import Callable, Mapping
 
 from mesh_events import avro
-from mesh_events.definition import Definition, Kind
-from mesh_events.registry import Registry
+from mesh_events.schema.definition import (
+    Definition,
+    Kind,
+)
+from mesh_events.schema.registry import Registry
 
 
 class LogRegistry(Registry):

@@ -12,16 +12,27 @@ from typing import Any, Protocol
 
 import structlog
 
-from mesh_events.checkpoint import Checkpoint
 from mesh_events.codec import holds_signature
 from mesh_events.errors import MeshError
+from mesh_events.integrity.checkpoint import Checkpoint
 from mesh_events.record import Entry, Record
 from processors.checkpoint_store import CheckpointStore
 from processors.quick_start import Beginning, Start
-from projections.chain import Chain, ChainBreakError
 from projections.image import Image
-from projections.ledger import Before, Ledger, MismatchError
-from projections.trust import DistrustError, Prefix, Trusted
+from projections.integrity.chain import (
+    Chain,
+    ChainBreakError,
+)
+from projections.integrity.ledger import (
+    Before,
+    Ledger,
+    MismatchError,
+)
+from projections.integrity.trust import (
+    DistrustError,
+    Prefix,
+    Trusted,
+)
 from snapshots.history import OtherLogError
 
 log = structlog.get_logger(__name__)

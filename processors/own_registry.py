@@ -17,7 +17,11 @@ import zipfile
 from dataclasses import replace
 from urllib.parse import quote
 
-from mesh_events.definition import Definition, Kind, Version
+from mesh_events.schema.definition import (
+    Definition,
+    Kind,
+    Version,
+)
 from processors.registry_rest import RegistryRest
 from spark_streams.errors import CopyError
 

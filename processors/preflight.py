@@ -6,7 +6,10 @@ A missing right on the group is a silent hang, a missing right on a row topic lo
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from mesh_events.errors import ConfigurationError
-from mesh_events.kafka import Connection, translating
+from mesh_events.kafka.connection import (
+    Connection,
+    translating,
+)
 from mesh_events.topics import CHECKPOINTS, GOVERNANCE, LINEAGE, QUARANTINE, ROW_TOPICS
 from processors.own_topics.described import verify
 from processors.own_topics.wanted import Durability

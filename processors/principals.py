@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from processors.connect.principals import PRINCIPALS, principal_of
 from processors.rights import Binding, Resource
-from projections.connectors import Connector
+from projections.connectors.state import Connector
 from projections.image import Image
 from projections.links import Link
 from projections.statements import Statement

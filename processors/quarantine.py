@@ -10,7 +10,7 @@ from confluent_kafka import Producer
 
 from mesh_events import topics
 from mesh_events.decisions import Decision
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from mesh_events.record import Fault, Record
 
 log = structlog.get_logger(__name__)

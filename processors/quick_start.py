@@ -8,11 +8,11 @@ from typing import Protocol
 import structlog
 
 from mesh_events.errors import MeshError
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from mesh_events.read import LogReader
 from mesh_events.record import Record
 from projections.image import Image
-from projections.tree import CompactRange
+from projections.integrity.tree import CompactRange
 from snapshots.history import OtherLogError, behind
 from snapshots.place import put_aside
 from snapshots.store import ORIGIN, DamagedError, Snapshot, Store

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from threading import Lock
 
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
+from mesh_events.kafka.transport import Tls
 from mesh_events.references import resolve
-from mesh_events.registry import Registry
-from mesh_events.transport import Tls
+from mesh_events.schema.registry import Registry
 from processors import founding
 from processors.clusters import ClusterAdmin, KafkaAdmin
 from processors.connect.cluster import NO_CONNECT, ConnectCluster

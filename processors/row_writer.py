@@ -8,9 +8,13 @@ from confluent_kafka import KafkaError, Message, Producer
 from mesh_events import avro
 from mesh_events.codec import frame
 from mesh_events.errors import WaitTimeoutError
-from mesh_events.kafka import Connection, translated, translating
-from mesh_events.registry import Registry
+from mesh_events.kafka.connection import (
+    Connection,
+    translated,
+    translating,
+)
 from mesh_events.rows import Row
+from mesh_events.schema.registry import Registry
 
 _FLUSH_S = 30
 

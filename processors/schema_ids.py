@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Protocol
 
-from mesh_events.definition import Version
+from mesh_events.schema.definition import Version
 from processors.own_registry import OwnRegistry
 from projections.identity import Cluster
 

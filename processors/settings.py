@@ -8,11 +8,11 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from mesh_events import decisions as bounds
 from mesh_events.errors import ConfigurationError
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
+from mesh_events.kafka.transport import Tls
 from mesh_events.references import resolve
-from mesh_events.registry import Registry
+from mesh_events.schema.registry import Registry
 from mesh_events.settings import HomeSettings, default_home
-from mesh_events.transport import Tls
 from processors.connect.cluster import ConnectCluster
 from processors.connect.connects import Connects
 from processors.connect.own_worker import ConnectWorker, OwnWorker
@@ -87,7 +87,7 @@ class WorkerSettings(BaseSettings):
         (`SDM_LOOK_S`); longer than a reign's lease, see `Strangers`
     reauth_s: age of a connection at which brokers ask for the login anew, as they are told
         (`SDM_REAUTH_S`)
-    tls_ca, tls_certificate: how brokers are reached, see `mesh_events.transport`; without an
+    tls_ca, tls_certificate: how brokers are reached, see `mesh_events.kafka.transport`; without an
         authority there is no TLS
     session_timeout_s: how soon Kafka gives the log to a standby when this worker falls silent
     checkpoint_records, checkpoint_s: a checkpoint is signed over so many new records, or so long

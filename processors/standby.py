@@ -8,7 +8,7 @@ import asyncio
 import structlog
 
 from mesh_events.errors import MeshError, StateFaultError
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from mesh_events.read import LogReader
 from processors.governor import Governor
 

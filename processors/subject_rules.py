@@ -2,7 +2,7 @@
 
 from urllib.parse import quote
 
-from mesh_events.compatibility import Level
+from mesh_events.schema.compatibility import Level
 from processors.registry_rest import RegistryRest
 
 

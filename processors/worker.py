@@ -17,7 +17,7 @@ from prometheus_client.core import Metric
 
 from mesh_events.emit import LogWriter
 from mesh_events.errors import StateFaultError
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from mesh_events.signing import SigningKey
 from processors.crash_points import crash_point
 from processors.governor import Governor

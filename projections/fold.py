@@ -26,19 +26,30 @@ from mesh_events.meta import Event, Kind, milliseconds
 from mesh_events.record import Entry, Fault, FaultCode
 from mesh_events.rows import AccessRow, ConnectorRow, LinkRow, StatementRow
 from mesh_events.statements import StatementFact
-from projections import access, connectors, drift, identity, links, statements, unusable
-from projections import intents as pending
+from projections import (
+    access,
+    drift,
+    identity,
+    links,
+    statements,
+)
 from projections.access import Accesses
-from projections.enact import Acceptance, enact
+from projections.connectors import state
+from projections.connectors.table_use import with_table_use
+from projections.connectors.task_use import with_task_use
+from projections.deciding import intents as pending
+from projections.deciding import unusable
+from projections.deciding.enact import (
+    Acceptance,
+    enact,
+)
+from projections.deciding.intents import Intents
+from projections.deciding.named_keys import unfit
 from projections.identity import Role
 from projections.image import MESH_BOUNDS, TOLERANCE_MS, Bounds, Image
-from projections.intents import Intents
-from projections.named_keys import unfit
+from projections.lineage.topic_use import with_topic_use
 from projections.quotas.counting import counted
 from projections.quotas.kinds import Quotas
-from projections.table_use import with_table_use
-from projections.task_use import with_task_use
-from projections.topic_use import with_topic_use
 
 
 def apply(image: Image, entry: Entry) -> Image:
@@ -301,7 +312,7 @@ def _job_reported(image: Image, entry: Entry, event: Event) -> Image:
             touched = ((LinkRow.topic, event.link),) if moved is not image.links else ()
             return image._replace(links=moved, touched=touched)
         case ConnectorFact():
-            told = connectors.reported(image.connectors, event, entry.offset, image.time)
+            told = state.reported(image.connectors, event, entry.offset, image.time)
             touched = ((ConnectorRow.topic, event.connector),)
             return image._replace(
                 connectors=told, touched=touched if told is not image.connectors else ()

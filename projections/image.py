@@ -9,30 +9,34 @@ from mesh_events.decisions import IDS_PER_DOMAIN, UNDECIDED_PER_DOMAIN
 from projections import (
     access,
     catalog,
-    connectors,
     drift,
     links,
     statements,
-    steps,
-    table_use,
-    task_use,
-    topic_use,
 )
-from projections import intents as pending
 from projections.access import Accesses
 from projections.catalog import Catalog
-from projections.connectors import Connectors
+from projections.connectors import (
+    state,
+    table_use,
+    task_use,
+)
+from projections.connectors.state import Connectors
+from projections.connectors.table_use import TableUse
+from projections.connectors.task_use import TaskUse
+from projections.deciding import intents as pending
+from projections.deciding.intents import Intents
 from projections.drift import Drifts
 from projections.identity import Identity
-from projections.intents import Intents
+from projections.lineage import (
+    steps,
+    topic_use,
+)
+from projections.lineage.steps import Replaced
+from projections.lineage.topic_use import TopicUse
 from projections.links import Links
 from projections.quotas.kinds import DEFAULT_QUOTAS, Counts, Quotas
 from projections.statements import Statements
-from projections.steps import Replaced
 from projections.table import Table
-from projections.table_use import TableUse
-from projections.task_use import TaskUse
-from projections.topic_use import TopicUse
 
 RowKey = tuple[str, str]
 """(row topic, row key)."""
@@ -90,7 +94,7 @@ class Image(NamedTuple):
     access: Accesses = access.EMPTY
     links: Links = links.EMPTY
     statements: Statements = statements.EMPTY
-    connectors: Connectors = connectors.EMPTY
+    connectors: Connectors = state.EMPTY
     replaced: Replaced = steps.EMPTY
     intents: Intents = pending.EMPTY
     drifts: Drifts = drift.EMPTY

@@ -8,7 +8,7 @@ from mesh_events.statements import StatementFact, StatementIntent
 from projections.links import Desired
 
 if TYPE_CHECKING:
-    from projections.connectors import Connector
+    from projections.connectors.state import Connector
     from projections.statements import Statement
 
 Living = TypeVar("Living", "Statement", "Connector")

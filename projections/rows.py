@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from mesh_events.rows import AccessRow, ConnectorRow, LinkRow, ProductRow, Row, StatementRow
 from projections.access import Access
 from projections.catalog import Product
-from projections.connectors import Connector
+from projections.connectors.state import Connector
 from projections.image import Image, RowKey
 from projections.links import Link
 from projections.statements import Statement

@@ -11,12 +11,15 @@ from collections.abc import Callable, Iterator
 
 from mesh_events.codec import holds_signature
 from mesh_events.errors import MeshError
-from mesh_events.leaf import leaf_hash
+from mesh_events.integrity.leaf import leaf_hash
 from mesh_events.record import Record
 from projections.image import Image
-from projections.ledger import Ledger
+from projections.integrity.ledger import Ledger
+from projections.integrity.trust import (
+    Prefix,
+    Trusted,
+)
 from projections.replay import replay, step
-from projections.trust import Prefix, Trusted
 from snapshots.store import Snapshot, Store
 
 Read = Callable[[int], Iterator[Record]]

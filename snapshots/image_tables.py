@@ -10,7 +10,15 @@ from mesh_events.facts import Check, DriftKind
 from mesh_events.record import Entry
 from projections.access import Access, Accesses
 from projections.catalog import Product
-from projections.connectors import Connector
+from projections.connectors.state import Connector
+from projections.deciding.intents import (
+    Arrival,
+    Intents,
+)
+from projections.deciding.unusable import (
+    Run,
+    Unusable,
+)
 from projections.drift import Left
 from projections.identity import (
     Application,
@@ -23,14 +31,16 @@ from projections.identity import (
     Quarantine,
 )
 from projections.image import DEFAULT_BOUNDS, Bounds, Image, RowKey
-from projections.intents import Arrival, Intents
+from projections.lineage.steps import Key as StepKey
+from projections.lineage.steps import (
+    Place,
+    Replaced,
+    Step,
+)
 from projections.links import Link
 from projections.quotas.kinds import Kind, Used
 from projections.statements import Statement
-from projections.steps import Key as StepKey
-from projections.steps import Place, Replaced, Step
 from projections.table import Table
-from projections.unusable import Run, Unusable
 
 TABLES: Mapping[str, tuple[Any, Any]] = {
     "starts": (str, int),

@@ -17,8 +17,8 @@ from immutables import Map
 
 from mesh_events.errors import MeshError
 from projections.image import Image
+from projections.integrity.tree import CompactRange
 from projections.table import GONE, Layered, Paired, Table
-from projections.tree import CompactRange
 from snapshots.image_tables import TABLES, Rest, put_together, take_apart
 from snapshots.values import Decoder, decoder, encode
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from spark_streams.provenance import Origin
 
 Answer = TypeVar("Answer")

@@ -13,8 +13,8 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from mesh_events.kafka import Connection
-from mesh_events.kafka_requests import send
+from mesh_events.kafka.connection import Connection
+from mesh_events.kafka.requests import send
 from processors.acls import codes, kafka, wire
 from processors.rights import Acl
 

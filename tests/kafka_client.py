@@ -14,7 +14,7 @@ from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
 from local_platform import Endpoints
 from mesh_events import topics
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from mesh_events.references import resolve
 
 PATIENCE_S = 240

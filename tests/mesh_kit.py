@@ -34,13 +34,13 @@ from mesh_events.intents import (
     ProductPublished,
     intents_login,
 )
-from mesh_events.kafka import Connection
-from mesh_events.partition_reader import PartitionReader
+from mesh_events.kafka.connection import Connection
+from mesh_events.kafka.partition_reader import PartitionReader
 from mesh_events.read import LogReader, RowReader
 from mesh_events.record import Entry, Record
 from mesh_events.references import resolve
-from mesh_events.registry import Registry
 from mesh_events.rows import Row
+from mesh_events.schema.registry import Registry
 from mesh_events.settings import Profile, key_path
 from mesh_events.signing import SigningKey
 from projections.fold import apply

@@ -40,14 +40,20 @@ from mesh_events.record import Record
 from mesh_events.signing import SigningKey
 from mesh_events.vocabulary import EVENTS
 from processors.decision import Basis, set_aside
-from projections.consequences import consequences
-from projections.decide import decide
+from projections.deciding.consequences import consequences
+from projections.deciding.decide import decide
+from projections.deciding.named_keys import owner
+from projections.deciding.unusable import Run
+from projections.deciding.verdict import (
+    Accepted,
+    Quarantined,
+    Rejected,
+    Verdict,
+    Waiting,
+)
 from projections.fold import apply
 from projections.image import EMPTY, Image
-from projections.named_keys import owner
 from projections.replay import entry_of
-from projections.unusable import Run
-from projections.verdict import Accepted, Quarantined, Rejected, Verdict, Waiting
 
 AnyEvent = TypeVar("AnyEvent", bound=Event)
 

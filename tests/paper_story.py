@@ -8,10 +8,10 @@ from typing import Any
 
 from mesh_events import connectors, facts, intents, statements
 from mesh_events.meta import Event
-from projections import connector_config
 from projections.access import State
-from projections.connectors import Connector
-from projections.connectors import State as ConnectorState
+from projections.connectors import config as connector_config
+from projections.connectors.state import Connector
+from projections.connectors.state import State as ConnectorState
 from projections.image import Image
 from projections.links import Desired, Link
 from projections.links import State as LinkState

@@ -4,12 +4,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mesh_events import intents
-from mesh_events.checkpoint import SignedCheckpoint, origin_of
 from mesh_events.codec import has_valid_signature
+from mesh_events.integrity.checkpoint import (
+    SignedCheckpoint,
+    origin_of,
+)
 from mesh_events.record import Record
-from projections.chain import chained
-from projections.ledger import Ledger
-from projections.trust import Trusted
+from projections.integrity.chain import chained
+from projections.integrity.ledger import Ledger
+from projections.integrity.trust import Trusted
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key, resigned
 

@@ -3,7 +3,7 @@
 What lives here: the Scala sources of the check, and of what has two of Kafka's classes ask for it.
 What does not: how they are compiled and put on a class path (`local_platform.own_jars`), which
 patch of Spark or Connect calls this one, and who gives a consumer its ids
-(`mesh_events.kafka.TOPIC_IDS`).
+(`mesh_events.kafka.connection.TOPIC_IDS`).
 """
 
 from pathlib import Path

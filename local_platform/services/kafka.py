@@ -17,8 +17,8 @@ from local_platform.services.java import java, large_jvm, log4j_options, propert
 from local_platform.site import CLUSTERS, Site
 from local_platform.transport import Transport, broker_settings
 from mesh_events.files import write_atomically
-from mesh_events.kafka import jaas
-from mesh_events.transport import protocol
+from mesh_events.kafka.connection import jaas
+from mesh_events.kafka.transport import protocol
 
 _DIRECT_MB = 256
 _MIB = 1 << 20

@@ -10,7 +10,7 @@ from local_platform.services.base import Command, Service
 from local_platform.services.java import EXIT_ON_OUT_OF_MEMORY, java, properties, small_jvm
 from local_platform.site import Site
 from mesh_events.files import write_atomically
-from mesh_events.schema_size import MOST_VERSIONS
+from mesh_events.schema.size import MOST_VERSIONS
 
 HEAP_MB = 256
 USERS = {"writer": "sr-developer", "admin": "sr-admin"}
@@ -125,9 +125,9 @@ _READ = ",".join(
 )
 """Beside what `lookup` has below."""
 BOUNDS = {
-    # a schema has at most a million characters (`mesh_events.schema_size`); JSON escapes quotes
+    # a schema has at most a million characters (`mesh_events.schema.size`); JSON escapes quotes
     "quarkus.http.limits.max-body-size": "2M",
-    # as many as are compared (`mesh_events.registry`)
+    # as many as are compared (`mesh_events.schema.registry`)
     "apicurio.limits.config.max-versions-per-artifact": str(MOST_VERSIONS),
     # requests that are worked on together, by what one of 2 MB takes of the heap, and that wait
     "quarkus.thread-pool.max-threads": "8",

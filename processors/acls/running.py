@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 from processors.connect.principals import PRINCIPALS, offsets_of
 from processors.principals import connector_of, flow_of
 from processors.rights import Acl
-from projections.connectors import Connector
+from projections.connectors.state import Connector
 from projections.image import Image
 from projections.links import Desired, Link
 from projections.statements import Statement

@@ -10,8 +10,11 @@ from typing import Any
 from aiokafka.protocol.admin import DeleteAclsRequest, DescribeAclsRequest
 
 from mesh_events.errors import InfrastructureError
-from mesh_events.kafka import Connection
-from mesh_events.kafka_requests import reading, send
+from mesh_events.kafka.connection import Connection
+from mesh_events.kafka.requests import (
+    reading,
+    send,
+)
 from processors.acls.codes import (
     ALLOW,
     ANY,

@@ -35,7 +35,7 @@ their type has not. All of these write by `PatchedClass.scala`.
 from dataclasses import dataclass
 from pathlib import Path
 
-from projections.connector_rows import (
+from projections.connectors.own_transforms import (
     EXACT_VALUES,
     OWN_TOPICS,
     PLAIN_NAMES,

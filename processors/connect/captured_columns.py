@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from mesh_events.errors import RefusedError
 from processors.connect import postgres_types
 from processors.connect.postgres_types import Column
-from projections.connector_values import items
+from projections.connectors.values import items
 
 _SHOWN = 10
 

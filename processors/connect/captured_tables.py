@@ -16,8 +16,8 @@ from processors.connect.captured_columns import (
 from processors.connect.databases import Connection, Login, ask
 from processors.connect.postgres_types import Column
 from processors.connect.published_tables import Publishing, require_published, require_publishing
-from projections.connector_rows import EVENT_ROUTER
-from projections.connector_values import items
+from projections.connectors.own_transforms import EVENT_ROUTER
+from projections.connectors.values import items
 
 _THERE = """
 SELECT table_schema || '.' || table_name FROM information_schema.tables

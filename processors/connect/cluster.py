@@ -11,15 +11,26 @@ from dataclasses import dataclass, field
 from mesh_events.connectors import SHARED_SECRET, is_reference
 from mesh_events.errors import RefusedError
 from mesh_events.intents import domain_of
-from mesh_events.kafka import SCRAM, TOPIC_IDS, jaas, known_topics
+from mesh_events.kafka.connection import (
+    SCRAM,
+    TOPIC_IDS,
+    jaas,
+    known_topics,
+)
 from processors.connect.config_faults import LOGIN_REFUSED, without_values
 from processors.connect.principals import offsets_of, principal_of
 from processors.connect.reachable import Reachable
 from processors.connect.rest import Connect
 from processors.connect.secrets import ConnectSecrets
 from processors.rights import Binding, Operation, Resource, reader
-from projections import connector_config, connector_settings, connector_tables
-from projections.connector_rows import with_own_topics
+from projections.connectors import (
+    config as connector_config,
+)
+from projections.connectors import (
+    settings,
+    tables,
+)
+from projections.connectors.own_transforms import with_own_topics
 
 NO_CONNECT = (
     "this mesh has no Kafka Connect: set SDM_CONNECT_URL, or SDM_DOMAIN_CONNECT_COMMAND, for its "
@@ -80,7 +91,7 @@ class ConnectCluster:
 
     def faults(self, connector: str, config: Mapping[str, str]) -> dict[str, str]:
         """Setting -> what the connector's own definition says against it."""
-        pinned = connector_tables.pinned(connector, config)
+        pinned = tables.pinned(connector, config)
         return self.api.faults(connector, self.secrets.resolved(connector, pinned))
 
     def config(
@@ -107,7 +118,7 @@ class ConnectCluster:
             "sasl.mechanism": SCRAM,
             "sasl.jaas.config": jaas(principal, self.secrets.login_reference(cluster, principal)),
         }
-        pinned = connector_tables.pinned(connector, config)
+        pinned = tables.pinned(connector, config)
         overrides = {
             f"{client}.override.{name}": value
             for client in _CLIENTS
@@ -170,7 +181,7 @@ class ConnectCluster:
 
         Raises RefusedError, with words that do not depend on what there is in the network.
         """
-        if config.get("connector.class") not in connector_settings.SETTINGS:
+        if config.get("connector.class") not in settings.SETTINGS:
             return
         if not self.may_reach(connector, config):
             raise RefusedError(
@@ -187,7 +198,7 @@ class ConnectCluster:
 
     def may_reach(self, connector: str, config: Mapping[str, str]) -> bool:
         """Whether the operator has named the database that a config leads to, for the domain."""
-        place = connector_tables.place_of(config)
+        place = tables.place_of(config)
         if place is None:
             return False
         shared = [Reachable.of(self.shared_database)] if self.shared_database else []
@@ -197,7 +208,7 @@ class ConnectCluster:
     def _require_class(self, connector: str, config: Mapping[str, str]) -> None:
         """Refuse a class that neither the mesh nor its operator knows the settings of."""
         kind = config.get("connector.class", "")
-        if kind in connector_settings.SETTINGS:
+        if kind in settings.SETTINGS:
             return
         if kind not in self.classes:
             raise RefusedError(
@@ -205,9 +216,7 @@ class ConnectCluster:
                 f"{connector}: connector.class: domains may not run {kind}: ask the operator to "
                 "name it and its settings in SDM_CONNECT_CLASSES",
             )
-        wrong = [
-            one for one in connector_settings.left_over(config) if one not in self.classes[kind]
-        ]
+        wrong = [one for one in settings.left_over(config) if one not in self.classes[kind]]
         if wrong:
             raise RefusedError(
                 "setting_not_allowed",

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import PlainValidator
 
-from projections.connector_tables import Place
+from projections.connectors.tables import Place
 
 _FORM = re.compile(
     r"(?P<host>(?:\*\.)?[A-Za-z0-9.-]+|\[[0-9a-fA-F:]+\]):(?P<port>[0-9]{1,5})"

@@ -19,10 +19,10 @@ from mesh_events.intents import (
     ProductUpdated,
     domain_of,
 )
+from mesh_events.kafka.transport import Tls
 from mesh_events.record import FaultCode
-from mesh_events.registry import Registry
+from mesh_events.schema.registry import Registry
 from mesh_events.statements import Begin, StatementAdded, StatementUpdated, Wording
-from mesh_events.transport import Tls
 from processors.clusters import ClusterAdmin
 from processors.connect.connects import Connects
 from processors.keepers import fence

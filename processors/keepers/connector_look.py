@@ -27,11 +27,14 @@ from processors.keepers.flow_pace import Pace
 from processors.keepers.keeper import Reign
 from processors.keepers.retry import wait_before
 from processors.rights import Resource
-from projections.connector_config import replaces_rows
-from projections.connectors import Connector, State
+from projections.connectors.config import replaces_rows
+from projections.connectors.state import (
+    Connector,
+    State,
+)
 from projections.image import Image
+from projections.lineage.sources import not_granted
 from projections.links import Desired
-from projections.sources import not_granted
 
 log = structlog.get_logger(__name__)
 RETRY_FIRST_S, RETRY_MOST_S = 2.0, 300.0

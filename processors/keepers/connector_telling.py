@@ -17,9 +17,12 @@ from mesh_events.connectors import (
 from mesh_events.meta import milliseconds, new_id, shortened
 from processors.keepers.keeper import Reign
 from processors.lineage import Datasets, Lineage, connector_run
-from projections.connectors import Connector
+from projections.connectors.state import Connector
 from projections.image import Image
-from projections.runs import EndedRun, open_run
+from projections.lineage.runs import (
+    EndedRun,
+    open_run,
+)
 
 log = structlog.get_logger(__name__)
 

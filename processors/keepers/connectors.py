@@ -31,7 +31,10 @@ from processors.keepers.flow_pace import Pace
 from processors.keepers.keeper import Reign, ReignOverError, guarded
 from processors.keepers.lanes import Job, Lanes, OneByOne, in_turn
 from processors.lineage import Lineage
-from projections.connectors import Connector, State
+from projections.connectors.state import (
+    Connector,
+    State,
+)
 from projections.image import Image
 from projections.links import Desired
 

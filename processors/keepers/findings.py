@@ -3,25 +3,32 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from mesh_events import json_schema_size
-from mesh_events.compatibility import Break, Level, breaks
 from mesh_events.connectors import Configured
-from mesh_events.definition import Kind, Version
 from mesh_events.errors import ConfigurationError, InfrastructureError, RefusedError
 from mesh_events.intents import ClusterRegistered
-from mesh_events.kafka import Connection
-from mesh_events.patterns import require_usable
+from mesh_events.kafka.connection import Connection
+from mesh_events.kafka.transport import Tls
 from mesh_events.references import resolve
-from mesh_events.registry import Registry
-from mesh_events.schema_size import TOO_MANY_VERSIONS
+from mesh_events.schema import json_size
+from mesh_events.schema.compatibility import (
+    Break,
+    Level,
+    breaks,
+)
+from mesh_events.schema.definition import (
+    Kind,
+    Version,
+)
+from mesh_events.schema.patterns import require_usable
+from mesh_events.schema.registry import Registry
+from mesh_events.schema.size import TOO_MANY_VERSIONS
 from mesh_events.statements import StatementAdded, Wording
-from mesh_events.transport import Tls
 from processors.clusters import ClusterAdmin, KafkaAdmin, Topic
 from processors.connect.cluster import ConnectCluster
 from processors.keepers.partition_limit import TOO_MANY_PARTITIONS, PartitionLimit
 from processors.keepers.planning import plan_statement
 from processors.own_registry import OwnRegistry
-from projections import connector_config
+from projections.connectors import config
 from projections.statements import (
     BEGIN_OF,
     DEAD_END_OF,
@@ -179,9 +186,9 @@ def _require_usable(versions: Sequence[Version], subject: str) -> None:
         try:
             match latest.kind:
                 case Kind.JSON:
-                    json_schema_size.parsed(text, subject)
+                    json_size.parsed(text, subject)
                 case Kind.PROTOBUF:
-                    json_schema_size.require_short(text, subject)
+                    json_size.require_short(text, subject)
         except ValueError as error:
             raise RefusedError("schema_not_usable", f"{subject}: it is not JSON") from error
 
@@ -311,7 +318,7 @@ def connector_sound(
     where = {"cluster": admin.name, "class": kind}
     if connect is None:
         return Finding(where, "invalid_connector", "this mesh has no Kafka Connect")
-    for topic in connector_config.reads(intent.config):
+    for topic in config.reads(intent.config):
         if admin.topic(topic) is None:
             return Finding(
                 {**where, "topic": topic},

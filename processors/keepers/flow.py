@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from processors.clusters import Topic
 from processors.keepers.keeper import Reign
 from projections.image import Image

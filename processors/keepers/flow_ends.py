@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from mesh_events.errors import InfrastructureError, MeshError
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
+from mesh_events.kafka.transport import Tls
 from mesh_events.references import resolve
-from mesh_events.transport import Tls
 from processors.clusters import ClusterAdmin, Topic
 from processors.error_files import ErrorFiles
 from processors.keepers import fence

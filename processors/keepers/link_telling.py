@@ -23,8 +23,11 @@ from processors.keepers.keeper import Reign
 from processors.lineage import Datasets, Lineage, link_run
 from projections.access import ENTITLED
 from projections.image import Image
+from projections.lineage.runs import (
+    EndedRun,
+    open_run,
+)
 from projections.links import Link
-from projections.runs import EndedRun, open_run
 from spark_streams.errors import CopyError
 
 log = structlog.get_logger(__name__)

@@ -9,7 +9,7 @@ import structlog
 
 from mesh_events.errors import InfrastructureError
 from mesh_events.intents import Engine, domain_of
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from processors.clusters import ClusterAdmin, Topic
 from processors.keepers import fence
 from processors.keepers.flow_ends import Ends, Reach

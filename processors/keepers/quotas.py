@@ -13,9 +13,12 @@ from dataclasses import dataclass
 
 import structlog
 
-from mesh_events.client_quotas import PRODUCED, REQUESTS
 from mesh_events.errors import MeshError
 from mesh_events.intents import intents_login
+from mesh_events.kafka.client_quotas import (
+    PRODUCED,
+    REQUESTS,
+)
 from processors.keepers.checks import Clusters
 from processors.keepers.keeper import Reign, guarded
 from processors.keepers.lanes import Lanes, OneByOne

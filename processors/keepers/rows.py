@@ -9,11 +9,11 @@ from collections.abc import Callable
 import structlog
 
 from mesh_events.errors import InfrastructureError, MeshError, WaitTimeoutError
-from mesh_events.kafka import Connection
-from mesh_events.partition_reader import PartitionReader
+from mesh_events.kafka.connection import Connection
+from mesh_events.kafka.partition_reader import PartitionReader
 from mesh_events.read import decode_row
-from mesh_events.registry import Registry
 from mesh_events.rows import Row
+from mesh_events.schema.registry import Registry
 from mesh_events.topics import ROW_TOPICS
 from processors.keepers.keeper import Reign, guarded
 from processors.row_writer import RowWriter

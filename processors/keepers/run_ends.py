@@ -18,7 +18,7 @@ from processors.keepers.link_telling import Telling
 from processors.keepers.statement_telling import StatementTelling
 from processors.lineage import Lineage
 from projections.image import Image
-from projections.runs import EndedRun
+from projections.lineage.runs import EndedRun
 
 log = structlog.get_logger(__name__)
 Voice = Telling | StatementTelling | ConnectorTelling

@@ -11,8 +11,8 @@ from typing import Protocol
 
 import structlog
 
-from mesh_events.compatibility import Level
 from mesh_events.errors import MeshError
+from mesh_events.schema.compatibility import Level
 from processors.keepers.keeper import Reign, guarded
 from processors.keepers.lanes import Lanes, OneByOne, for_a_while, in_turn
 from projections.image import Image

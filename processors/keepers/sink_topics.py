@@ -8,8 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 
 from mesh_events.errors import RefusedError
 from processors.clusters import Topic
-from projections.connector_config import filled, is_by_record_key, replaces_rows
-from projections.connectors import Connector, Connectors
+from projections.connectors.config import (
+    filled,
+    is_by_record_key,
+    replaces_rows,
+)
+from projections.connectors.state import (
+    Connector,
+    Connectors,
+)
 
 TopicIds = Mapping[str, str]
 """Topic -> Kafka's id of it."""

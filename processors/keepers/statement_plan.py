@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from processors.clusters import Topic
 from processors.keepers.copy_settings import copied_settings
 from processors.keepers.flow_ends import Ends, until

@@ -21,7 +21,10 @@ from processors.keepers.keeper import Reign
 from processors.keepers.statement_plan import StatementPlan
 from processors.lineage import STATEMENTS, Dataset, Datasets, JobRun, Lineage
 from projections.image import Image
-from projections.runs import EndedRun, open_run
+from projections.lineage.runs import (
+    EndedRun,
+    open_run,
+)
 from projections.statements import Statement
 from spark_streams.errors import CopyError
 

@@ -26,9 +26,13 @@ from processors.keepers.statement_plan import (
 )
 from processors.keepers.statement_telling import StatementTelling
 from processors.lineage import Lineage
-from projections.filling import copying, unfilled, waits_for
 from projections.image import Image
-from projections.sources import refused
+from projections.lineage.filling import (
+    copying,
+    unfilled,
+    waits_for,
+)
+from projections.lineage.sources import refused
 from projections.statements import Statement
 from spark_streams.engine import FlowEngine
 from spark_streams.errors import TABLE_FILLING, CopyError, EngineError

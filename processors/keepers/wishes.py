@@ -9,8 +9,8 @@ from processors.rights import Binding, Operation, Resource, Wish, reader
 from projections.access import ENTITLED, Access, State
 from projections.identity import Application, Domain
 from projections.image import Image
+from projections.lineage.sources import not_granted
 from projections.links import Copy, Desired
-from projections.sources import not_granted
 
 
 def desired(image: Image) -> Iterator[Wish]:

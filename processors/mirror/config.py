@@ -7,7 +7,11 @@ consumer groups are the mesh's.
 import re
 from dataclasses import replace
 
-from mesh_events.kafka import TOPIC_IDS, Connection, known_topics
+from mesh_events.kafka.connection import (
+    TOPIC_IDS,
+    Connection,
+    known_topics,
+)
 from processors.mirror import TRANSFORMATION
 from processors.principals import LINKS
 from processors.rights import Binding, Operation, Resource

@@ -9,14 +9,14 @@ import threading
 
 import structlog
 
-from mesh_events.checkpoint import origin_of
 from mesh_events.errors import MeshError
+from mesh_events.integrity.checkpoint import origin_of
 from mesh_events.settings import Profile, notes_path
 from processors import logs
 from processors.checkpoint_store import CheckpointStore
 from processors.settings import GOVERNOR, WorkerSettings
 from processors.snapshotting.growth import Growth, grow
-from projections.trust import Trusted
+from projections.integrity.trust import Trusted
 from snapshots.place import open_store
 
 log = structlog.get_logger(__name__)

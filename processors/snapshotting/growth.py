@@ -6,9 +6,9 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from mesh_events.errors import MeshError
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from mesh_events.read import LogReader
-from projections.trust import Trusted
+from projections.integrity.trust import Trusted
 from snapshots.history import OtherLogError, extend
 from snapshots.store import BusyError, DamagedError, Store
 

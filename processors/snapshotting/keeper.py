@@ -10,7 +10,7 @@ from contextlib import suppress
 import structlog
 
 from mesh_events.errors import MeshError, StateFaultError
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from mesh_events.read import LogReader
 from processors.keepers.keeper import Reign
 from processors.log_watch import LogWatch

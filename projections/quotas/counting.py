@@ -13,10 +13,10 @@ from mesh_events.intents import (
 )
 from mesh_events.meta import Event
 from mesh_events.rows import AccessRow, ConnectorRow, LinkRow, ProductRow, StatementRow
-from projections import steps
 from projections.access import OPEN
 from projections.identity import Role
 from projections.image import Image
+from projections.lineage import steps
 from projections.quotas.kinds import Counts, Kind, Used
 from projections.table import Table
 

@@ -9,15 +9,20 @@ from mesh_events.intents import (
     domain_of,
 )
 from projections.access import ENTITLED, Access, State
+from projections.deciding.verdict import (
+    Accepted,
+    Case,
+    Verdict,
+    require,
+)
 from projections.identity import Role
 from projections.image import reading_place
+from projections.lineage.sources import way_back
 from projections.quotas.kinds import Kind
 from projections.rules import names
 from projections.rules.links import require_known, require_link_room
 from projections.rules.quotas import require_room
 from projections.rules.ruling import judge
-from projections.sources import way_back
-from projections.verdict import Accepted, Case, Verdict, require
 
 TARGET_FREE = "target_free"
 

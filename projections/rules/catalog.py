@@ -4,11 +4,16 @@ import re
 
 from mesh_events.intents import ProductPublished, ProductUpdated, Quality, domain_of
 from projections.catalog import SCHEMA_REGISTERED
+from projections.deciding.verdict import (
+    Accepted,
+    Case,
+    Verdict,
+    require,
+)
 from projections.quotas.kinds import Kind
 from projections.rules import names
 from projections.rules.quotas import require_room
 from projections.rules.ruling import judge
-from projections.verdict import Accepted, Case, Verdict, require
 
 TOPIC_EXISTS = "topic_exists"
 _VERSION = re.compile(r"[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}")

@@ -21,18 +21,33 @@ from mesh_events.connectors import (
     ConnectorUpdated,
 )
 from mesh_events.intents import domain_of
-from projections import connector_config, connector_tables, steps, table_use, task_use
-from projections.connectors import Connector
+from projections.connectors import (
+    config as connector_config,
+)
+from projections.connectors import (
+    table_use,
+    tables,
+    task_use,
+)
+from projections.connectors.state import Connector
+from projections.deciding.verdict import (
+    Case,
+    Verdict,
+    require,
+)
 from projections.identity import Role
 from projections.image import Image
+from projections.lineage import steps
+from projections.lineage.sources import (
+    not_granted,
+    way_back,
+)
+from projections.lineage.topic_use import fillers
 from projections.quotas.kinds import Kind
 from projections.rules import life, names
 from projections.rules.parties import require_application
 from projections.rules.quotas import require_record, require_room
 from projections.rules.ruling import judge
-from projections.sources import not_granted, way_back
-from projections.topic_use import fillers
-from projections.verdict import Case, Verdict, require
 
 CONNECTOR_SOUND = "connector_sound"
 _SHOWN = 5
@@ -188,14 +203,12 @@ def _allowed(image: Image, connector: str, config: Mapping[str, str]) -> None:
         f"{connector}: {wrong}: docs/how-to/connect.md has what is allowed",
     )
     before = image.connectors.get(connector)
-    foreign = connector_tables.foreign_names(
-        config, connector, before.config if before is not None else {}
-    )
+    foreign = tables.foreign_names(config, connector, before.config if before is not None else {})
     require(
         not foreign,
         "foreign_slot",
         f"{connector}: {', '.join(foreign)}: leave it out: a connector has a slot and a "
-        f"publication of its own, {connector_tables.slot_of(connector)}",
+        f"publication of its own, {tables.slot_of(connector)}",
     )
 
 
@@ -262,11 +275,11 @@ def _fills(image: Image, connector: str, config: Mapping[str, str]) -> None:
     cluster = image.identity.domains[domain_of(connector)].cluster
     wanted, reads = connector_config.writes(config), connector_config.reads(config)
     _few(connector, wanted)
-    merged = connector_tables.merged(config)
+    merged = tables.merged(config)
     doubles = "; ".join(
         f"{' and '.join(sources)} would both fill {topic}" for topic, sources in merged
     )
-    kept = connector_tables.route_with_schema(config.get("topic.prefix", ""))
+    kept = tables.route_with_schema(config.get("topic.prefix", ""))
     require(
         not merged,
         "topic_shared",

@@ -2,11 +2,16 @@
 
 from mesh_events.intents import DomainFrozen, DomainQuarantined, DomainReleased, DomainThawed
 from mesh_events.meta import MESH_DOMAIN, milliseconds
+from projections.deciding.verdict import (
+    Accepted,
+    Case,
+    Verdict,
+    require,
+)
 from projections.identity import Role
 from projections.rules import names
 from projections.rules.parties import require_operator
 from projections.rules.ruling import judge
-from projections.verdict import Accepted, Case, Verdict, require
 
 LONGEST_MS = 366 * 24 * 60 * 60 * 1000
 """A freeze is for an emergency, and ends by itself."""

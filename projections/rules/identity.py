@@ -13,13 +13,18 @@ from mesh_events.intents import (
     intents_login,
 )
 from mesh_events.signing import is_proven, is_public_key, is_weak_key
+from projections.deciding.verdict import (
+    Accepted,
+    Case,
+    Verdict,
+    require,
+)
 from projections.identity import Role
 from projections.quotas.kinds import Kind
 from projections.rules import logins, names
 from projections.rules.parties import require_operator
 from projections.rules.quotas import require_room
 from projections.rules.ruling import judge
-from projections.verdict import Accepted, Case, Verdict, require
 
 CLUSTER_REACHABLE = "cluster_reachable"
 _ADDRESS = re.compile(r"https?://[^\s/@?#]+(/[^\s@?#]*)?")

@@ -1,12 +1,17 @@
 """What is asked of everything that a domain puts up, stops, lets go on and drops."""
 
 from mesh_events.intents import domain_of
-from projections.connectors import Connector
+from projections.connectors.state import Connector
+from projections.deciding.verdict import (
+    Accepted,
+    Case,
+    Verdict,
+    require,
+)
 from projections.identity import Role
 from projections.links import Desired, Link
 from projections.rules import names
 from projections.statements import Statement
-from projections.verdict import Accepted, Case, Verdict, require
 
 
 def own(case: Case, identity: str, kinds: str) -> str:

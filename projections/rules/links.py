@@ -10,14 +10,19 @@ from mesh_events.intents import (
     domain_of,
 )
 from projections.access import ENTITLED, State
-from projections.consequences import resumption
+from projections.deciding.consequences import resumption
+from projections.deciding.verdict import (
+    Accepted,
+    Case,
+    Verdict,
+    require,
+)
 from projections.identity import Role
 from projections.links import Desired, Link, link_id
 from projections.quotas.kinds import Kind
 from projections.rules import life, names
 from projections.rules.quotas import require_room
 from projections.rules.ruling import judge
-from projections.verdict import Accepted, Case, Verdict, require
 
 
 @judge.register

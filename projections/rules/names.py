@@ -5,7 +5,7 @@ import re
 from mesh_events.intents import domain_of, intents_login
 from mesh_events.meta import MESH_DOMAIN
 from mesh_events.topics import INTERNAL_PREFIXES
-from projections.verdict import require
+from projections.deciding.verdict import require
 
 DOMAIN = re.compile(r"[a-z][a-z0-9-]{0,62}")
 PART = re.compile(r"[a-z][a-z0-9_-]{0,99}")

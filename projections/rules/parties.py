@@ -1,9 +1,12 @@
 """Whether who speaks, or is spoken of, is one that an intent may name: shared by several rules."""
 
 from mesh_events.intents import domain_of
+from projections.deciding.verdict import (
+    Case,
+    require,
+)
 from projections.identity import Role
 from projections.image import Image
-from projections.verdict import Case, require
 
 
 def require_operator(case: Case, what: str) -> None:

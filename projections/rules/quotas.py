@@ -1,8 +1,11 @@
 """Rules for quotas: what a domain has of each kind is bounded, since the mesh keeps it for ever."""
 
+from projections.deciding.verdict import (
+    Case,
+    require,
+)
 from projections.identity import Role
 from projections.quotas.kinds import Kind, Used
-from projections.verdict import Case, require
 
 _NEXT = {
     Kind.KEYS: "revoke a key that is not needed, or ",

@@ -3,7 +3,11 @@
 from functools import singledispatch
 
 from mesh_events.intents import Intent
-from projections.verdict import Case, Rejected, Verdict
+from projections.deciding.verdict import (
+    Case,
+    Rejected,
+    Verdict,
+)
 
 
 @singledispatch

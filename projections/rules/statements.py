@@ -16,22 +16,29 @@ from mesh_events.statements import (
     StatementUpdated,
     Wording,
 )
-from projections import steps
+from projections.deciding.verdict import (
+    Case,
+    Verdict,
+    require,
+)
 from projections.identity import Role
+from projections.lineage import steps
+from projections.lineage.sources import (
+    not_granted,
+    way_back,
+)
+from projections.lineage.topic_use import fillers
 from projections.quotas.kinds import Kind
 from projections.rules import life, names
 from projections.rules.parties import require_application
 from projections.rules.quotas import require_record, require_room
 from projections.rules.ruling import judge
-from projections.sources import not_granted, way_back
 from projections.statements import (
     DEAD_LETTERS,
     DESTINATION_FREE,
     STATEMENT_SOUND,
     Statement,
 )
-from projections.topic_use import fillers
-from projections.verdict import Case, Verdict, require
 
 LONGEST_SQL = 20_000
 MOST_TABLES = 16

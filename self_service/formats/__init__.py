@@ -2,6 +2,7 @@
 
 What lives here: one class for each language of schemas (`avro`, `json_schema`, `protobuf`), which
 decodes and encodes records and tells the fields; `protoc` and `proto_values` help the last one.
-What does not: which schema a record names, and where it is registered (see `mesh_events.registry`).
+What does not: which schema a record names, and where it is registered
+(`mesh_events.schema.registry`).
 Start reading with `schema.py`.
 """

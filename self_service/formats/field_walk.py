@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from itertools import islice
 
-from mesh_events.compatibility import Field
-from mesh_events.schema_size import MOST_LEVELS
+from mesh_events.schema.compatibility import Field
+from mesh_events.schema.size import MOST_LEVELS
 
 MOST_FIELDS = 5_000
 _MOST_STEPS = 50_000

@@ -13,7 +13,7 @@ from typing import Any
 import jsonschema
 from jsonschema.exceptions import ValidationError
 
-from mesh_events.linear_patterns import linear_pattern
+from mesh_events.schema.linear_patterns import linear_pattern
 from self_service.formats.json_numbers import Number
 
 MOST_STEPS = 200_000

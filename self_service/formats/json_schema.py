@@ -11,9 +11,12 @@ from referencing import Registry, Resource
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT7, specification_with
 
-from mesh_events import json_schema_size
-from mesh_events.compatibility import Field, shortened
 from mesh_events.errors import InvalidValueError, RefusedError
+from mesh_events.schema import json_size
+from mesh_events.schema.compatibility import (
+    Field,
+    shortened,
+)
 from self_service.formats.field_walk import Walk
 from self_service.formats.json_numbers import strictly_parsed, written
 from self_service.formats.json_rules import Steps, TooManyStepsError, bounded, short
@@ -145,7 +148,7 @@ class JsonSchema:
 
 def _parsed(text: str) -> Any:
     try:
-        found = json_schema_size.parsed(text, "the schema")
+        found = json_size.parsed(text, "the schema")
     except RefusedError as error:
         raise SchemaError(str(error)) from error
     except ValueError as error:
@@ -160,7 +163,7 @@ def _resource(schema: Any) -> Resource[Any]:
         raise SchemaError("$id is no text")
     named = schema.get("$schema") if isinstance(schema, dict) else None
     kind = specification_with(named, default=DRAFT7) if isinstance(named, str) else DRAFT7
-    return kind.create_resource(json_schema_size.without_dialects(schema))
+    return kind.create_resource(json_size.without_dialects(schema))
 
 
 def _path(error: jsonschema.ValidationError | jsonschema.SchemaError) -> str:

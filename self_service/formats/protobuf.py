@@ -9,8 +9,8 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
-from mesh_events.compatibility import Field
 from mesh_events.errors import InvalidValueError
+from mesh_events.schema.compatibility import Field
 from self_service.formats.json_numbers import too_great
 from self_service.formats.proto_fields import fields
 from self_service.formats.proto_values import shown, unknown_numbers, with_bytes

@@ -14,8 +14,8 @@ from confluent_kafka.schema_registry.confluent.type import decimal_pb2
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 from google.protobuf.message import DecodeError
 
-from mesh_events.json_schema_size import require_short
-from mesh_events.schema_size import SchemaTooLargeError
+from mesh_events.schema.json_size import require_short
+from mesh_events.schema.size import SchemaTooLargeError
 from self_service.formats.schema import SchemaError
 
 _TIMEOUT_S = 30

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from mesh_events.compatibility import Field
-from mesh_events.definition import Kind
+from mesh_events.schema.compatibility import Field
+from mesh_events.schema.definition import Kind
 
 HEAD = 5
 """Bytes before a record's own: a zero and the schema's id."""

@@ -12,7 +12,7 @@ import org.apache.spark.sql.api.java.{UDF2, UDF3}
 /**
  * SQL functions that match regular expressions by RE2, in time that is linear in the string. The
  * patterns are checked and written for RE2 before they get here: `spark_streams/sql/regex`, and
- * `mesh_events/linear_patterns.py` for those of schemas; decision 0024. An argument that is null
+ * `mesh_events/schema/linear_patterns.py` for those of schemas; decision 0024. An argument that is null
  * gives null. What has no value for another reason is a `NoValue`, which `Attempt` catches.
  */
 trait Patterns extends Serializable {
@@ -45,7 +45,7 @@ class MatchesPattern extends UDF2[Array[Byte], String, java.lang.Boolean] with P
 }
 
 object MatchesPattern {
-  /** `LONGEST_TEXT` of `mesh_events/linear_patterns.py`. */
+  /** `LONGEST_TEXT` of `mesh_events/schema/linear_patterns.py`. */
   val longest = 65536
 }
 

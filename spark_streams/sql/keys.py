@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mesh_events.times import times_of
+from mesh_events.schema.times import times_of
 
 _OF_MEANING = ("logicalType", "precision", "scale", "size", "symbols")
 """Attributes of a type that say what its bytes mean."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mesh_events.schema_size import inner_types
+from mesh_events.schema.size import inner_types
 from spark_streams.sql.errors import SqlError
 from spark_streams.sql.parse import Statement
 from spark_streams.sql.resolve import Query

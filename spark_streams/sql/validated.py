@@ -1,4 +1,4 @@
-"""Strings that have to match a pattern (see `mesh_events.patterns`), as Spark compares them.
+"""Strings that have to match a pattern (see `mesh_events.schema.patterns`), as Spark compares them.
 
 Who reads a stream by a statement gets only what matches, from its first character to its last, by
 the same engine as in Python. What does not match is told with its pattern, but never the value:
@@ -8,8 +8,11 @@ that may be somebody's name.
 from collections.abc import Sequence
 from typing import Any
 
-from mesh_events.patterns import Each, places
-from mesh_events.schema_size import SchemaTooLargeError
+from mesh_events.schema.patterns import (
+    Each,
+    places,
+)
+from mesh_events.schema.size import SchemaTooLargeError
 from spark_streams.jvm import MATCHES
 
 _DEEPEST = 36

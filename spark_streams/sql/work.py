@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from spark_streams.jvm import LOOKUP, register
 from spark_streams.provenance import Origin
 from spark_streams.sql import tables

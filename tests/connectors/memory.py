@@ -18,7 +18,7 @@ from processors.connect.secrets import ConnectSecrets
 from processors.error_files import ErrorFiles
 from processors.keepers.connectors import ConnectorsKeeper
 from processors.keepers.keeper import ReignOverError
-from projections.connectors import Connector
+from projections.connectors.state import Connector
 from tests import paper_story as story
 from tests.links.memory import QUICK, MemoryCluster
 from tests.links.real import LineageList

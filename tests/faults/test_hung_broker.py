@@ -14,11 +14,11 @@ from local_platform import Endpoints, LocalPlatform
 from mesh_events import topics
 from mesh_events.emit import LogWriter
 from mesh_events.errors import MeshError
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
+from mesh_events.kafka.partition_reader import PartitionReader
 from mesh_events.meta import new_id
-from mesh_events.partition_reader import PartitionReader
 from mesh_events.read import LogReader
-from mesh_events.registry import Registry
+from mesh_events.schema.registry import Registry
 from processors.clusters import KafkaAdmin
 from processors.lineage import JobRun, LineageTopic
 from processors.lineage_reader import LineageReader

@@ -8,7 +8,7 @@ from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from local_platform import Endpoints
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from processors.clusters import KafkaAdmin
 from processors.rights import Acl
 from spark_streams.log import KafkaLog

@@ -21,11 +21,14 @@ from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 from confluent_kafka.serialization import MessageField, SerializationContext
 
-from mesh_events.definition import Definition, Version
 from mesh_events.errors import InfrastructureError
 from mesh_events.intents import ClusterRegistered, LinkPaused, LinkResumed
 from mesh_events.references import resolve
-from mesh_events.registry import Registry
+from mesh_events.schema.definition import (
+    Definition,
+    Version,
+)
+from mesh_events.schema.registry import Registry
 from processors.own_registry import OwnRegistry
 from projections.image import Image
 from projections.links import Link, State

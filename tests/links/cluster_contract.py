@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from processors.clusters import ClusterAdmin
 from processors.rights import Acl, Binding, Operation, Resource
 

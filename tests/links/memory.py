@@ -12,7 +12,7 @@ from typing import Any
 
 from mesh_events.errors import InfrastructureError, RefusedError
 from mesh_events.intents import Engine
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from processors.clusters import Login, Topic
 from processors.keepers.flow_ends import Reach
 from processors.keepers.flow_pace import Pace

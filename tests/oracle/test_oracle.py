@@ -17,11 +17,16 @@ from mesh_events.errors import StateFaultError
 from mesh_events.facts import Fact
 from mesh_events.meta import Event
 from mesh_events.record import Fault, FaultCode, Record
-from projections.connector_tables import route
+from projections.connectors.tables import route
+from projections.deciding.unusable import Run
+from projections.deciding.verdict import (
+    Accepted,
+    Quarantined,
+    Rejected,
+    Verdict,
+)
 from projections.image import Image
 from projections.replay import entry_of
-from projections.unusable import Run
-from projections.verdict import Accepted, Quarantined, Rejected, Verdict
 from tests import paper_story as story
 from tests.fixtures import recording
 from tests.oracle.oracle import ImpossibleError, Plain, tell

@@ -14,11 +14,16 @@ from mesh_events.record import Entry, Fault, FaultCode, Record
 from processors.keepers.wishes import desired
 from processors.rights import Binding, Operation
 from projections.access import State
-from projections.decide import decide
+from projections.deciding.decide import decide
+from projections.deciding.verdict import (
+    Accepted,
+    Quarantined,
+    Rejected,
+    Verdict,
+)
 from projections.fold import apply
 from projections.image import TOLERANCE_MS, Image
 from projections.rows import row
-from projections.verdict import Accepted, Quarantined, Rejected, Verdict
 from self_service.cli.verification.rejudging import Judgements
 from spark_streams.provenance import HEADER
 from tests.oracle.oracle import DECISIONS, Plain, tell

@@ -7,7 +7,7 @@ from typing import Any
 
 from mesh_events.emit import Receipt
 from mesh_events.errors import InfrastructureError
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from mesh_events.meta import Event
 from mesh_events.record import Record
 from mesh_events.rows import Row

@@ -19,11 +19,17 @@ from processors.keepers.strangers import Strangers
 from processors.mesh_clock import MeshClock
 from processors.ordering import Ordering
 from processors.reign import LogReign
-from projections import access, fold, identity, links, unusable
-from projections import intents as pending
+from projections import (
+    access,
+    fold,
+    identity,
+    links,
+)
+from projections.deciding import intents as pending
+from projections.deciding import unusable
+from projections.deciding.intents import Intents
 from projections.identity import Identity
 from projections.image import Image
-from projections.intents import Intents
 from tests.paper_log import record_of, sign
 from tests.simulation import models
 

@@ -26,8 +26,8 @@ from processors.keepers.strangers import Strangers
 from processors.log_watch import NoWatch, Opening
 from processors.quick_start import Beginning, Start
 from processors.reign import LEASE_S, LogReign, now
-from projections.chain import Chain
 from projections.image import Image
+from projections.integrity.chain import Chain
 from tests.links.memory import QUICK
 from tests.links.real import LineageList
 from tests.paper_log import key

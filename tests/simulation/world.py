@@ -13,7 +13,7 @@ from processors.drift import Policy
 from processors.quick_start import Start
 from processors.rights import Binding
 from projections.image import Image
-from projections.tree import CompactRange
+from projections.integrity.tree import CompactRange
 from tests import paper_story as story
 from tests.links.memory import MemoryCluster, MemoryEngine
 from tests.paper_log import PaperLog

@@ -7,7 +7,7 @@ from mesh_events.intents import domain_of
 from projections.access import Access
 from projections.identity import UNREPORTED
 from projections.image import Image, reading_place
-from projections.readers import is_entitled
+from projections.lineage.readers import is_entitled
 from self_service.cli.access import reasons
 from self_service.cli.framework.options import Reading
 from self_service.cli.framework.output import (

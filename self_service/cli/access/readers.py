@@ -3,7 +3,12 @@
 from typing import Any
 
 from projections.image import Image
-from projections.readers import Reader, Via, places, readers
+from projections.lineage.readers import (
+    Reader,
+    Via,
+    places,
+    readers,
+)
 from self_service.cli.framework.output import (
     Detail,
     Listing,

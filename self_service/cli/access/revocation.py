@@ -3,9 +3,9 @@
 from typing import Any
 
 from mesh_events.intents import OnRevoke
-from projections import lineage
 from projections.access import ENTITLED, Access
 from projections.image import Image, purge_policy
+from projections.lineage import graph
 from projections.links import Copy
 from self_service.cli.framework.output import (
     Detail,
@@ -30,7 +30,7 @@ def answer(image: Image, access: Access, fields: dict[str, Any]) -> Detail:
             "name": step.name,
             "state": step.state,
         }
-        for step, written in lineage.made_with(image, access)
+        for step, written in graph.made_with(image, access)
         for place in written
     ]
     empty = f"left: nothing, no statement or sink has read {access.topic} with this grant"
@@ -39,7 +39,7 @@ def answer(image: Image, access: Access, fields: dict[str, Any]) -> Detail:
 
 def next_step(image: Image, access: Access) -> str | None:
     """What the owner can do about data that is left, None where there is none."""
-    found = lineage.made_with(image, access)
+    found = graph.made_with(image, access)
     if not found:
         return None
     return (

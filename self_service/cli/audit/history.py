@@ -14,8 +14,8 @@ from mesh_events.decisions import (
 from mesh_events.meta import MESH_DOMAIN, Event, Kind, derived_id
 from mesh_events.record import Entry, Record
 from projections.image import EMPTY, Image
+from projections.integrity.trust import Trusted
 from projections.replay import walk
-from projections.trust import Trusted
 from self_service.cli.framework.exits import (
     NotFoundError,
     UsageError,

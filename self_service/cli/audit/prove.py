@@ -7,15 +7,23 @@ from typing import Annotated, Any
 
 import typer
 
-from mesh_events.checkpoint import origin_of
-from mesh_events.checkpoint_places import checkpoints, read_file, read_topic
 from mesh_events.decisions import Decision
 from mesh_events.errors import ConfigurationError, InvalidValueError
 from mesh_events.files import write_atomically
+from mesh_events.integrity.checkpoint import origin_of
+from mesh_events.integrity.places import (
+    checkpoints,
+    read_file,
+    read_topic,
+)
 from mesh_events.meta import Kind
 from mesh_events.settings import notes_path
 from mesh_events.signing import is_public_key
-from projections.chain import Chain, ChainBreakError, chained
+from projections.integrity.chain import (
+    Chain,
+    ChainBreakError,
+    chained,
+)
 from self_service.cli.audit.noun import app
 from self_service.cli.framework.exits import (
     FindingError,

@@ -8,10 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
-from mesh_events.checkpoint import origin_of
-from mesh_events.checkpoint_places import Found, read_file, read_topic
 from mesh_events.errors import InfrastructureError
-from mesh_events.kafka import Connection
+from mesh_events.integrity.checkpoint import origin_of
+from mesh_events.integrity.places import (
+    Found,
+    read_file,
+    read_topic,
+)
+from mesh_events.kafka.connection import Connection
 from mesh_events.read import LogReader
 from mesh_events.settings import notes_path
 from self_service.cli.audit.noun import app

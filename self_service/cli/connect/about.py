@@ -7,7 +7,10 @@ import typer
 from mesh_events.errors import InfrastructureError
 from processors.connect.principals import group_of
 from processors.connect.rest import Connect
-from projections.connector_config import JDBC_SINK, POSTGRES
+from projections.connectors.config import (
+    JDBC_SINK,
+    POSTGRES,
+)
 from self_service.cli.connect import (
     debezium,
     jdbc_sink,

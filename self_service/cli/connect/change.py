@@ -11,14 +11,18 @@ from mesh_events.references import resolve
 from processors.connect.captured_tables import require_tables
 from processors.connect.cluster import ConnectCluster
 from processors.connect.sink_tables import require_sink
-from projections import connector_config
-from projections.connector_settings import KEYLESS
-from projections.connector_tables import place_of, slot_of, tables
-from projections.connector_values import items
-from projections.connectors import State
+from projections.connectors import config as connector_config
+from projections.connectors.settings import KEYLESS
+from projections.connectors.state import State
+from projections.connectors.tables import (
+    place_of,
+    slot_of,
+    tables,
+)
+from projections.connectors.values import items
+from projections.deciding.verdict import Refusal
 from projections.image import Image
 from projections.rules.connectors import require_allowed
-from projections.verdict import Refusal
 from self_service.cli.connect.saying import (
     say_about,
     settings_of,

@@ -9,7 +9,10 @@ import typer
 
 from mesh_events.connectors import OWN_SECRET, version_of
 from mesh_events.errors import InvalidValueError
-from projections.connector_settings import KEYLESS, POSTGRES
+from projections.connectors.settings import (
+    KEYLESS,
+    POSTGRES,
+)
 from self_service.cli.connect import (
     debezium,
     jdbc_sink,

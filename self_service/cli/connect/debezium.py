@@ -2,9 +2,12 @@
 
 from mesh_events.connectors import OWN_SECRET, SHARED_SECRET
 from mesh_events.errors import InvalidValueError
-from projections.connector_config import POSTGRES
-from projections.connector_tables import route, slot_of
-from projections.connector_values import TABLE
+from projections.connectors.config import POSTGRES
+from projections.connectors.tables import (
+    route,
+    slot_of,
+)
+from projections.connectors.values import TABLE
 from self_service.cli.connect.databases import Database
 
 TYPE, OUTBOX = "debezium-postgres", "debezium-outbox"

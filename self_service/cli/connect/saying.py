@@ -8,8 +8,8 @@ from typing import Any
 from mesh_events.connectors import ConnectorIntent
 from mesh_events.intents import Intent
 from mesh_events.meta import Meta
-from projections import connector_config
-from projections.connectors import Connector
+from projections.connectors import config as connector_config
+from projections.connectors.state import Connector
 from self_service.cli.framework.options import (
     Saying,
     Until,

@@ -6,7 +6,7 @@ import typer
 
 from mesh_events.errors import MeshError
 from mesh_events.intents import domain_of
-from projections.connectors import Connector
+from projections.connectors.state import Connector
 from self_service.cli.connect import workers
 from self_service.cli.connect.app import (
     Name,

@@ -8,8 +8,11 @@ from pathlib import Path
 
 from mesh_events.errors import ConfigurationError
 from mesh_events.intents import CredentialsRequested, domain_of, intents_login
-from mesh_events.kafka import Connection
-from mesh_events.transport import ENCRYPTED, Tls
+from mesh_events.kafka.connection import Connection
+from mesh_events.kafka.transport import (
+    ENCRYPTED,
+    Tls,
+)
 from projections.image import Image
 from self_service.cli.framework.exits import NotFoundError
 from self_service.cli.framework.options import (

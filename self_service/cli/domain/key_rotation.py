@@ -19,8 +19,8 @@ from mesh_events.errors import ConfigurationError, RefusedError
 from mesh_events.meta import Event, new_id
 from mesh_events.settings import Profile, key_path
 from mesh_events.signing import SigningKey
+from projections.deciding.named_keys import owner
 from projections.identity import Identity, Role
-from projections.named_keys import owner
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from mesh_events.intents import ProductPublished, ProductUpdated
 from mesh_events.record import Entry, Record
 from projections.identity import Role
 from projections.image import EMPTY, Image
+from projections.integrity.trust import Trusted
 from projections.replay import walk
 from projections.rules.catalog import TOPIC_EXISTS
-from projections.trust import Trusted
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from self_service.cli.mesh.logins import Login
 from self_service.cli.topic.commands import legal
 
 if TYPE_CHECKING:
-    from mesh_events.kafka import Connection
+    from mesh_events.kafka.connection import Connection
 
 app = noun("Made-up records.")
 

@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mesh_events.definition import Definition, Kind
 from mesh_events.errors import InvalidValueError
-from mesh_events.inlining import inlined
 from mesh_events.meta import milliseconds
+from mesh_events.schema.definition import (
+    Definition,
+    Kind,
+)
+from mesh_events.schema.inlining import inlined
 from self_service.cli.framework.exits import UsageError
 from self_service.cli.framework.times import parse_time
 from self_service.formats.schema import head

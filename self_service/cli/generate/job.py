@@ -28,7 +28,7 @@ from self_service.cli.mesh.context import Mesh
 from self_service.cli.mesh.home import mesh_home
 
 if TYPE_CHECKING:
-    from mesh_events.kafka import Connection
+    from mesh_events.kafka.connection import Connection
     from self_service.cli.generate import generating
 
 _AGAIN = 75

@@ -9,7 +9,7 @@ from self_service.cli.framework.exits import UsageError
 
 if TYPE_CHECKING:
     from local_platform.generators import Generator
-    from mesh_events.kafka import Connection
+    from mesh_events.kafka.connection import Connection
     from self_service.cli.generate.generating import Wanted
     from self_service.cli.mesh.logins import Login
     from self_service.generator.recipe import Recipe

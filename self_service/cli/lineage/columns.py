@@ -5,14 +5,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mesh_events.errors import MeshError
-from projections import connector_fields, lineage
+from projections.connectors import fields as connector_fields
 from projections.image import Image
-from projections.lineage import Branch
-from projections.steps import EARLIER, Place, Step
+from projections.lineage import graph
+from projections.lineage.graph import Branch
+from projections.lineage.steps import (
+    EARLIER,
+    Place,
+    Step,
+)
 from self_service.cli.framework.output import note
 
 if TYPE_CHECKING:
-    from mesh_events.registry import Registry
+    from mesh_events.schema.registry import Registry
 
 KEY, _OF_KEY = "(key)", "key."
 """A key that is one value, and what stands before the columns of others: no field is called so."""
@@ -29,7 +34,7 @@ class Columns:
     @classmethod
     def of(cls, registry: "Registry", image: Image, trees: Iterable[Branch]) -> "Columns":
         """Ask the registry for the columns of all that stands in the trees."""
-        found = {step for tree in trees for one in lineage.walk(tree) for step, _ in one.steps}
+        found = {step for tree in trees for one in graph.walk(tree) for step, _ in one.steps}
         steps = sorted(found, key=lambda one: (one.kind, one.name, one.fills))
         return cls({step: _origins(registry, image, step) for step in steps})
 
@@ -85,7 +90,7 @@ def _of_connector(registry: "Registry", image: Image, step: Step, source: Place)
     config = image.connectors[step.name].config
     if connector_fields.has_other_keys(config):
         note(f"connector {step.name} has transforms of keys, whose columns are not told")
-    if lineage.is_outside(source):
+    if graph.is_outside(source):
         fields, _ = _of_topic(registry, step.fills[1])
         found = connector_fields.captured(config, fields)
         values = {column: [(source, before)] for column, before in found.items()}

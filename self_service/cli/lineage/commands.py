@@ -9,11 +9,15 @@ import typer
 
 from mesh_events.errors import InvalidValueError
 from mesh_events.spelling import asked
-from projections import lineage
 from projections.image import Image
-from projections.lineage import Branch
+from projections.lineage import graph
+from projections.lineage.graph import Branch
+from projections.lineage.steps import (
+    EARLIER,
+    Place,
+    Step,
+)
 from projections.links import Copy
-from projections.steps import EARLIER, Place, Step
 from self_service.cli.framework import completion
 from self_service.cli.framework.exits import (
     NotFoundError,
@@ -94,9 +98,9 @@ def show_lineage(
     place = place_of(image, name)
     trees = {}
     if up or not down:
-        trees["upstream"] = lineage.upstream(image, place)
+        trees["upstream"] = graph.upstream(image, place)
     if down or not up:
-        trees["downstream"] = lineage.downstream(image, place)
+        trees["downstream"] = graph.downstream(image, place)
     scene = Scene(image)
     if columns and not reading.is_now:
         note("the columns are those of the latest schemas, whatever the time of the steps")
@@ -122,7 +126,7 @@ def place_of(image: Image, name: str) -> Place:
     cluster, slash, topic = name.partition("/")
     if slash and cluster in image.identity.clusters:
         return cluster, topic
-    known = {one for step in lineage.steps(image) for one in (*step.reads, *step.writes)}
+    known = {one for step in graph.steps(image) for one in (*step.reads, *step.writes)}
     found = sorted(one for one in known if one[1] == name)
     if len(found) == 1:
         return found[0]
@@ -160,7 +164,7 @@ def _draw(scene: Scene, trees: dict[str, Branch], path: Path) -> None:
 def _boxes(scene: Scene, drawn: "Picture", tree: Branch, direction: str, column: int) -> str:
     """Put a topic and all that is behind it; the name of its box."""
     about, away = _about(scene, tree.place), -1 if direction == "upstream" else 1
-    outside = lineage.is_outside(tree.place)
+    outside = graph.is_outside(tree.place)
     lines = [about["topic"], about["cluster"] if outside else f"cluster {about['cluster']}"]
     lines += [f"product {about['product']}"] if about["product"] else []
     lines += [f"read by {one}" for one in about["readers"]]
@@ -198,8 +202,8 @@ def _about(scene: Scene, place: Place) -> dict[str, Any]:
     return {
         "cluster": place[0],
         "topic": place[1],
-        "product": lineage.product_of(scene.image, place),
-        "readers": lineage.readers(scene.image, place),
+        "product": graph.product_of(scene.image, place),
+        "readers": graph.readers(scene.image, place),
     }
 
 
@@ -259,7 +263,7 @@ def _behind(scene: Scene, branch: Branch, direction: str) -> dict[str, Any]:
 
     What is behind one that stands `again` is where it stood before; behind one with `more` is more.
     """
-    if lineage.is_outside(branch.place):
+    if graph.is_outside(branch.place):
         namespace, name = branch.place
         about: dict[str, Any] = {"namespace": namespace, "name": name}
     else:

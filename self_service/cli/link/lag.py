@@ -14,7 +14,7 @@ from projections.statements import Statement
 from self_service.cli.framework.output import note
 
 if TYPE_CHECKING:
-    from mesh_events.kafka import Connection
+    from mesh_events.kafka.connection import Connection
     from projections.image import Image
     from self_service.cli.mesh.brokers import OpenTransactions
     from self_service.cli.mesh.context import Mesh

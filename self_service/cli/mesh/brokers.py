@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import KafkaError, KafkaException
 
 from mesh_events.errors import InfrastructureError, InvalidValueError, MeshError
-from mesh_events.kafka import Connection, translating
+from mesh_events.kafka.connection import (
+    Connection,
+    translating,
+)
 from mesh_events.spelling import asked
 from self_service.cli.framework.exits import NotFoundError
 

@@ -52,8 +52,8 @@ def judge(name: str) -> None:
 
     Raises RefusedError with the governor's own code and sentence.
     """
+    from projections.deciding.verdict import Refusal
     from projections.rules import names
-    from projections.verdict import Refusal
 
     try:
         names.domain(name)

@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 
     from local_platform import Endpoints
     from mesh_events.emit import Emitter
-    from mesh_events.kafka import Connection
+    from mesh_events.kafka.connection import Connection
+    from mesh_events.kafka.transport import Tls
     from mesh_events.read import LogReader
     from mesh_events.record import Record
-    from mesh_events.registry import Registry
-    from mesh_events.transport import Tls
+    from mesh_events.schema.registry import Registry
     from processors.connect.cluster import ConnectCluster
     from projections.image import Image
-    from projections.trust import Trusted
+    from projections.integrity.trust import Trusted
     from self_service.cli.framework.options import Reading
 
 Folded = TypeVar("Folded")
@@ -80,7 +80,7 @@ class Mesh:
     @cached_property
     def registry(self) -> "Registry":
         """The schema registry, for reading."""
-        from mesh_events.registry import Registry
+        from mesh_events.schema.registry import Registry
 
         return Registry.at_home(self.home, self.profile)
 
@@ -158,7 +158,7 @@ class Mesh:
         return self._governance(who.principal)
 
     def _governance(self, principal: str) -> "Connection":
-        from mesh_events.kafka import Connection
+        from mesh_events.kafka.connection import Connection
 
         password = self.password(self.profile.governance_cluster, principal)
         require_answer(self.profile.bootstrap_servers, self.profile.governance_cluster)
@@ -166,7 +166,7 @@ class Mesh:
 
     def login(self, image: "Image", cluster: str, principal: str) -> "Connection":
         """How a principal logs in to a registered cluster."""
-        from mesh_events.kafka import Connection
+        from mesh_events.kafka.connection import Connection
 
         found = image.identity.clusters.get(cluster)
         if found is None:
@@ -184,7 +184,7 @@ class Mesh:
 
     def administration(self, image: "Image", cluster: str) -> "Connection":
         """How the operator logs in to administer a registered cluster."""
-        from mesh_events.kafka import Connection
+        from mesh_events.kafka.connection import Connection
         from mesh_events.references import resolve
 
         found = image.identity.clusters[cluster]
@@ -209,7 +209,7 @@ class Mesh:
 
         Where the log is not what they say, it is read again and every signature checked.
         """
-        from projections.trust import DistrustError
+        from projections.integrity.trust import DistrustError
 
         trusted = self.trusted(reader)
         try:
@@ -221,11 +221,18 @@ class Mesh:
 
     def trusted(self, reader: "LogReader") -> "Trusted | None":
         """What vouches for the log: the checkpoints of this home, or else the topic's."""
-        from mesh_events.checkpoint import origin_of
-        from mesh_events.checkpoint_places import checkpoints, read_file, read_topic
+        from mesh_events.integrity.checkpoint import origin_of
+        from mesh_events.integrity.places import (
+            checkpoints,
+            read_file,
+            read_topic,
+        )
         from mesh_events.settings import notes_path
-        from projections.chain import ChainBreakError, chained
-        from projections.trust import Trusted
+        from projections.integrity.chain import (
+            ChainBreakError,
+            chained,
+        )
+        from projections.integrity.trust import Trusted
 
         mesh = self.profile.mesh
         try:

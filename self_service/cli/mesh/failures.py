@@ -5,7 +5,7 @@ from typing import Any
 
 from mesh_events.facts import DriftKind
 from mesh_events.meta import MESH_DOMAIN
-from projections.connectors import Connector
+from projections.connectors.state import Connector
 from projections.drift import all_left
 from projections.identity import Freeze, Quarantine
 from projections.image import Image

@@ -19,7 +19,7 @@ from self_service.cli.mesh import lookup
 from self_service.cli.mesh.reachability import require_answer
 
 if TYPE_CHECKING:
-    from mesh_events.kafka import Connection
+    from mesh_events.kafka.connection import Connection
     from projections.image import Image
     from self_service.cli.mesh.context import Mesh
 

@@ -7,7 +7,7 @@ from mesh_events.errors import InvalidValueError
 from mesh_events.spelling import asked
 from projections.access import OPEN, Access
 from projections.catalog import Product
-from projections.connectors import Connector
+from projections.connectors.state import Connector
 from projections.identity import Application, Domain
 from projections.image import Image
 from projections.links import Link

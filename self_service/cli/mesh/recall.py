@@ -59,7 +59,7 @@ def replayed(
 def _recalled(
     mesh: "Mesh", reader: "LogReader", end: int, at_offset: int | None, as_of: int | None
 ) -> "Image | None":
-    from projections.trust import DistrustError
+    from projections.integrity.trust import DistrustError
     from snapshots.history import OtherLogError, image_at
     from snapshots.place import open_store, put_aside
     from snapshots.store import ORIGIN, DamagedError, SnapshotError

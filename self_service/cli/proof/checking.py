@@ -20,11 +20,11 @@ from mesh_events.decisions import (
     RecordsSetAside,
     SchemaIntroduced,
 )
-from mesh_events.leaf import leaf_hash
+from mesh_events.integrity.leaf import leaf_hash
 from mesh_events.meta import Event, Kind
+from projections.deciding.named_keys import unfit
 from projections.identity import Role
-from projections.named_keys import unfit
-from projections.tree import is_included
+from projections.integrity.tree import is_included
 from self_service.cli.framework.exits import FindingError
 from self_service.cli.proof.file import (
     Authority,

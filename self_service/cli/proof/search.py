@@ -9,19 +9,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from mesh_events.checkpoint import SignedCheckpoint
 from mesh_events.codec import schema_id_of
 from mesh_events.decisions import Decision
 from mesh_events.errors import UnusableRecordError
-from mesh_events.leaf import leaf_hash
+from mesh_events.integrity.checkpoint import SignedCheckpoint
+from mesh_events.integrity.leaf import leaf_hash
 from mesh_events.meta import MESH_DOMAIN, Kind
 from mesh_events.record import SIGNER, Entry, Record
-from projections.chain import Chain
 from projections.identity import Key, Role
 from projections.image import EMPTY, Image
+from projections.integrity.chain import Chain
+from projections.integrity.tree import (
+    Paths,
+    root_of,
+)
+from projections.integrity.trust import Trusted
 from projections.replay import walk
-from projections.tree import Paths, root_of
-from projections.trust import Trusted
 from self_service.cli.framework.exits import (
     FindingError,
     NotFoundError,

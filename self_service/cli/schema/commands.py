@@ -6,10 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
-from mesh_events import compatibility
-from mesh_events.compatibility import Level
-from mesh_events.definition import Kind, Version
 from mesh_events.errors import InvalidValueError, RefusedError
+from mesh_events.schema import compatibility
+from mesh_events.schema.compatibility import Level
+from mesh_events.schema.definition import (
+    Kind,
+    Version,
+)
 from mesh_events.spelling import nearest
 from self_service.cli.framework.exits import (
     NotFoundError,

@@ -17,9 +17,9 @@ from mesh_events.intents import ProductPublished
 from mesh_events.settings import key_path
 from mesh_events.signing import SigningKey
 from projections.catalog import Product
+from projections.deciding.verdict import Refusal
 from projections.image import Image
 from projections.rules import names
-from projections.verdict import Refusal
 from self_service.cli.framework.exits import NotFoundError
 from self_service.cli.framework.options import (
     Acting,

@@ -3,9 +3,9 @@
 from mesh_events.errors import RefusedError
 from mesh_events.intents import domain_of
 from mesh_events.meta import MESH_DOMAIN
+from projections.deciding.verdict import Refusal
 from projections.image import Image
 from projections.rules import names
-from projections.verdict import Refusal
 from self_service.cli.mesh import (
     brokers,
     lookup,

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from mesh_events.definition import Reference
+from mesh_events.schema.definition import Reference
 from self_service.cli.framework.exits import (
     NotFoundError,
     UsageError,

@@ -6,8 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
-from mesh_events.definition import Definition, Version
 from mesh_events.errors import RefusedError
+from mesh_events.schema.definition import (
+    Definition,
+    Version,
+)
 from projections.image import Image
 from self_service.cli.framework.exits import UsageError
 from self_service.cli.framework.options import (

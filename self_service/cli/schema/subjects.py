@@ -5,15 +5,19 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mesh_events.definition import Definition, Kind, Reference
 from mesh_events.errors import InfrastructureError, InvalidValueError, RefusedError
-from mesh_events.inlining import inlined
-from mesh_events.patterns import require_usable
+from mesh_events.schema.definition import (
+    Definition,
+    Kind,
+    Reference,
+)
+from mesh_events.schema.inlining import inlined
+from mesh_events.schema.patterns import require_usable
 
 if TYPE_CHECKING:
     from confluent_kafka.schema_registry import SchemaRegistryClient
 
-    from mesh_events.registry import Registry
+    from mesh_events.schema.registry import Registry
     from self_service.cli.mesh.context import Mesh
     from self_service.formats.schema import Schema
 
@@ -174,7 +178,7 @@ def _advice(kind: str) -> str:
 def _writer(mesh: "Mesh") -> "SchemaRegistryClient":
     """A client that may register; the login is the local platform's."""
     from mesh_events.references import resolve
-    from mesh_events.registry import registry_client
+    from mesh_events.schema.registry import registry_client
 
     ends = mesh.endpoints
     password = resolve(ends.registry_password)

@@ -10,10 +10,14 @@ from mesh_events.intents import domain_of
 from mesh_events.meta import Meta, now
 from mesh_events.spelling import asked
 from mesh_events.statements import Begin, StatementAdded
+from projections.deciding.verdict import (
+    Case,
+    Refusal,
+    Rejected,
+)
 from projections.identity import Key, Role
 from projections.image import Image
 from projections.statements import STREAM_ID, TOPIC_ID, Statement
-from projections.verdict import Case, Refusal, Rejected
 from self_service.cli.framework.times import present
 from self_service.cli.mesh.context import Mesh
 from self_service.cli.streaming.wording import Worded

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from projections.image import Image
-from projections.sources import not_granted
+from projections.lineage.sources import not_granted
 from projections.statements import DEAD_LETTERS, Statement
 from self_service.cli.framework import completion
 from self_service.cli.framework.exits import NotFoundError

@@ -6,9 +6,12 @@ from pathlib import Path
 from threading import Timer
 from typing import TYPE_CHECKING
 
-from mesh_events.definition import Definition, Kind
 from mesh_events.errors import ConfigurationError, RefusedError
 from mesh_events.intents import domain_of
+from mesh_events.schema.definition import (
+    Definition,
+    Kind,
+)
 from self_service.cli.framework.output import note
 from self_service.cli.mesh.context import Mesh
 from self_service.cli.schema import check

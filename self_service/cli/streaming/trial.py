@@ -18,7 +18,10 @@ from typing import Any
 from confluent_kafka import Message
 
 from mesh_events.errors import RefusedError
-from mesh_events.kafka import Connection, header_list
+from mesh_events.kafka.connection import (
+    Connection,
+    header_list,
+)
 from mesh_events.statements import (
     Begin,
     StatementAdded,

@@ -7,7 +7,7 @@ from typing import Any
 from mesh_events.intents import domain_of
 from projections.access import ENTITLED
 from projections.image import Image
-from projections.sources import not_granted
+from projections.lineage.sources import not_granted
 from self_service.cli.framework.exits import UsageError
 from spark_streams.sql.parse import Statement, parse
 

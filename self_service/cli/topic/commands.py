@@ -45,7 +45,7 @@ from self_service.cli.topic.record_options import (
 )
 
 if TYPE_CHECKING:
-    from mesh_events.kafka import Connection
+    from mesh_events.kafka.connection import Connection
     from processors.clusters import ClusterAdmin
     from projections.image import Image
 

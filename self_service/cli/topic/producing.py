@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import KafkaError, Message, Producer
 
 from mesh_events.errors import InfrastructureError, InvalidValueError
-from mesh_events.kafka import Connection, translated, translating
+from mesh_events.kafka.connection import (
+    Connection,
+    translated,
+    translating,
+)
 from self_service.cli.schema import subjects
 from self_service.formats.json_numbers import parsed, written
 
 if TYPE_CHECKING:
-    from mesh_events.definition import Kind
+    from mesh_events.schema.definition import Kind
     from self_service.cli.mesh.context import Mesh
     from self_service.formats.schema import Schema
 

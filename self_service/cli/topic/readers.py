@@ -5,7 +5,7 @@ from typing import Any
 
 from mesh_events.intents import domain_of
 from projections.access import ENTITLED
-from projections.connectors import Connector
+from projections.connectors.state import Connector
 from projections.image import Image
 from projections.links import Desired
 from projections.statements import Statement

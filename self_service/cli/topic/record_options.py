@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from mesh_events.definition import Kind
 from mesh_events.errors import InvalidValueError
+from mesh_events.schema.definition import Kind
 from self_service.cli.framework.exits import UsageError
 
 Schema = Annotated[

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import Message
 
 from mesh_events.errors import InfrastructureError, RefusedError
-from mesh_events.kafka import header_list
+from mesh_events.kafka.connection import header_list
 from self_service.cli.framework.output import (
     Format,
     json_line,

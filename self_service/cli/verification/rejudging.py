@@ -14,10 +14,15 @@ from mesh_events.decisions import (
 )
 from mesh_events.meta import milliseconds
 from processors.decision import version
-from projections.decide import decide
+from projections.deciding.decide import decide
+from projections.deciding.speculation import decided
+from projections.deciding.verdict import (
+    Accepted,
+    Quarantined,
+    Rejected,
+    Verdict,
+)
 from projections.image import EMPTY, Image
-from projections.speculation import decided
-from projections.verdict import Accepted, Quarantined, Rejected, Verdict
 from self_service.cli.framework.finding import Finding
 
 RULES_DIFFER = "rules_differ"

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from mesh_events.record import Entry, Record
 from projections.fold import apply
 from projections.image import Image
+from projections.integrity.trust import Trusted
 from projections.replay import entry_of
-from projections.trust import Trusted
 from self_service.cli.verification.rejudging import Refold
 
 

@@ -14,11 +14,11 @@ from mesh_events.decisions import (
 )
 from mesh_events.errors import StateFaultError
 from mesh_events.record import Entry, Fault, Record
-from projections.chain import Chain
 from projections.fold import apply
 from projections.identity import Role
 from projections.image import EMPTY, Image
-from projections.trust import Trusted
+from projections.integrity.chain import Chain
+from projections.integrity.trust import Trusted
 from self_service.cli.framework.finding import (
     Finding,
     ordered,

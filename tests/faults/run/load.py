@@ -23,7 +23,7 @@ from mesh_events.intents import (
     Intent,
     ProductUpdated,
 )
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from tests.mesh_kit import Domain
 
 PAUSE_S = 0.2

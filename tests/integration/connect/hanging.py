@@ -10,7 +10,7 @@ from typing import Any
 import requests
 
 from local_platform import Endpoints
-from projections.connector_settings import JDBC_SINK
+from projections.connectors.settings import JDBC_SINK
 from tests.kafka_client import eventually, fresh
 from tests.mesh_fixtures import connect_worker
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from projections.connector_tables import slot_of
+from projections.connectors.tables import slot_of
 from tests.integration.connect.test_published_tables import rows
 from tests.integration.connect.test_whole_rows import NOUN, schema
 from tests.integration.test_cli import Party, Sdm, owner, sdm

@@ -13,8 +13,8 @@ from psycopg import sql
 
 from local_platform import Endpoints
 from processors.connect.rest import Connect
-from projections.connector_config import JDBC_SINK
-from projections.connector_tables import pinned
+from projections.connectors.config import JDBC_SINK
+from projections.connectors.tables import pinned
 from tests.integration.connect_owner import as_administrator, owner
 from tests.integration.test_cli import Party, Sdm, sdm
 from tests.kafka_client import eventually, fresh, read, reading

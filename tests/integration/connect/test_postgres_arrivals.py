@@ -18,7 +18,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 
 from local_platform import Endpoints
 from processors.connect.postgres_types import ARRIVALS
-from projections.connector_tables import slot_of
+from projections.connectors.tables import slot_of
 from self_service.cli.framework.exits import ExitCode
 from tests.integration.connect_owner import owner
 from tests.integration.test_cli import Party, Sdm, sdm

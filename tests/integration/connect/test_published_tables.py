@@ -9,7 +9,7 @@ from psycopg import sql
 from local_platform import Endpoints, PlatformSettings
 from mesh_events.connectors import ConnectorAdded, ConnectorUpdated
 from mesh_events.emit import Emitter
-from projections.connector_tables import slot_of
+from projections.connectors.tables import slot_of
 from self_service.cli.connect import (
     databases,
     debezium,

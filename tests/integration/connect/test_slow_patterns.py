@@ -10,7 +10,7 @@ import pytest
 
 from local_platform import Endpoints, LocalPlatform
 from local_platform.settings import PlatformSettings
-from projections.connector_tables import slot_of
+from projections.connectors.tables import slot_of
 from tests.integration.connect.test_published_tables import rows
 from tests.integration.connect.test_whole_rows import NOUN, captured, schema
 from tests.integration.connect_owner import owner

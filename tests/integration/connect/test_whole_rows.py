@@ -9,7 +9,7 @@ import pytest
 from psycopg import sql
 
 from local_platform import Endpoints
-from projections.connector_tables import slot_of
+from projections.connectors.tables import slot_of
 from self_service.cli.framework.exits import ExitCode
 from tests.integration.test_cli import Party, Sdm, owner, sdm
 from tests.integration.test_cli_connect import drop_slots

@@ -16,7 +16,10 @@ from pathlib import Path
 
 from aiokafka import AIOKafkaProducer
 
-from mesh_events.transport import Tls, protocol
+from mesh_events.kafka.transport import (
+    Tls,
+    protocol,
+)
 
 
 class Odd(str):

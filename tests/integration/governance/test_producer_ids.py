@@ -7,7 +7,7 @@ from aiokafka import AIOKafkaProducer
 from mesh_events import topics
 from mesh_events.emit import LogWriter, Receipt
 from mesh_events.intents import ProductUpdated, intents_login
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from tests.integration.governance.conftest import Scene
 from tests.mesh_kit import fresh
 

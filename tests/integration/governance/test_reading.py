@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from mesh_events.errors import LoginRefusedError
-from mesh_events.partition_reader import PartitionReader
-from mesh_events.raw_fetch import RawPartition
+from mesh_events.kafka.partition_reader import PartitionReader
+from mesh_events.kafka.raw_fetch import RawPartition
 from mesh_events.read import LogReader
 from mesh_events.topics import GOVERNANCE
 from tests.integration.governance.conftest import Scene

@@ -14,7 +14,7 @@ from local_platform.services.kafka import KafkaBroker
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
 from local_platform.transport import Transport
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from tests.conftest import LIFETIME_S, new_settings
 from tests.integration.clock.brokers import BrokerProcess
 from tests.integration.local_platform.raw_kafka import RawConnection

@@ -14,7 +14,7 @@ from confluent_kafka.admin import (
 )
 
 from local_platform import LocalPlatform
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from processors.clusters import KafkaAdmin, Topic
 from processors.keepers.copy_settings import copied_settings
 from processors.keepers.elections import require_clean

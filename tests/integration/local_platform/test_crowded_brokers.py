@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from local_platform.jvm import JVM_BOUNDS
 from local_platform.principals import Principal, Right
 from local_platform.settings import PlatformSettings
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from tests.conftest import new_settings
 from tests.integration.local_platform.bounded import DENIED, broker, code, connected, owner
 from tests.integration.local_platform.clients import wait_until

@@ -11,7 +11,7 @@ import pytest
 from local_platform.errors import NotReadyError
 from local_platform.principals import Asking
 from local_platform.transport import Transport
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from tests.conftest import new_settings
 from tests.integration.local_platform.bounded import broker, code, connected, owner
 from tests.integration.local_platform.clients import wait_until

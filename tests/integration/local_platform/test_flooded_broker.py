@@ -21,7 +21,7 @@ from local_platform import LocalPlatform
 from local_platform.jvm import EARLIEST_MS, POLICY
 from local_platform.principals import Principal, Right, ensure_principals
 from local_platform.services.kafka import SMALL_NODE
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from tests.conftest import new_settings, start
 from tests.integration.local_platform.clients import wait_until
 from tests.integration.local_platform.raw_kafka import RawConnection

@@ -12,7 +12,7 @@ import pytest
 from local_platform.principals import Principal, Right
 from local_platform.services import kafka
 from local_platform.transport import Transport
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from tests.conftest import new_settings
 from tests.integration.local_platform.bounded import broker, connected
 from tests.integration.local_platform.clients import wait_until

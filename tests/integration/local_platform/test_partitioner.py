@@ -11,7 +11,7 @@ from local_platform import Endpoints, PlatformSettings
 from local_platform.services.java import java
 from local_platform.services.kafka import class_path
 from local_platform.site import Site
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from self_service.cli.domain.credentials import (
     Form,
     client_settings,

@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from local_platform.principals import Principal
 from local_platform.settings import PlatformSettings
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from tests.conftest import new_settings
 from tests.integration.local_platform.bounded import broker, connected, log_of, owner
 from tests.integration.local_platform.clients import wait_until

@@ -21,8 +21,8 @@ from confluent_kafka.admin import AdminClient
 from local_platform import certificates
 from local_platform.layout import Layout
 from local_platform.transport import Transport
-from mesh_events.kafka import Connection
-from mesh_events.transport import Tls
+from mesh_events.kafka.connection import Connection
+from mesh_events.kafka.transport import Tls
 from self_service.cli.domain.credentials import (
     Form,
     client_settings,

@@ -2,7 +2,7 @@
 
 from confluent_kafka.admin import AdminClient, NewPartitions
 
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from tests.links.real import RealLink, until
 
 

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Producer
 
 from local_platform.jvm import JVM_BOUNDS
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from processors.clusters import KafkaAdmin
 from spark_streams.errors import CopyError
 from spark_streams.log import KafkaLog

@@ -6,9 +6,12 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import KafkaError, Message, Producer, ThrottleEvent
 
-from mesh_events.client_quotas import PRODUCED, REQUESTS
 from mesh_events.intents import intents_login
-from mesh_events.kafka import Connection
+from mesh_events.kafka.client_quotas import (
+    PRODUCED,
+    REQUESTS,
+)
+from mesh_events.kafka.connection import Connection
 from processors.clusters import KafkaAdmin
 from processors.keepers.quotas import Budget
 from tests.mesh_kit import Domain, Mesh

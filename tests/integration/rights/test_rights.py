@@ -12,7 +12,7 @@ from confluent_kafka.admin import (
 )
 
 from mesh_events.intents import AccessGranted, LinkCreated, LinkRemoved, intents_login
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from processors.clusters import KafkaAdmin
 from processors.keepers.partition_limit import MOST_PARTITIONS
 from projections.access import State

@@ -4,7 +4,7 @@ from benchmarks.workload import EVENTS_PER_STORY, STEP, Workload
 from mesh_events.decisions import IDS_PER_DOMAIN
 from mesh_events.record import Record
 from mesh_events.rows import AccessState
-from projections.intents import REMEMBERED_MS
+from projections.deciding.intents import REMEMBERED_MS
 from projections.replay import replay
 from self_service.cli.verification.scope import Scope
 from self_service.cli.verification.verifier import verify

@@ -6,7 +6,7 @@ from mesh_events import codec, intents
 from mesh_events.outcome import decision_in
 from mesh_events.record import FaultCode, Record
 from mesh_events.signing import MeshKeys
-from projections.verdict import Quarantined
+from projections.deciding.verdict import Quarantined
 from self_service.cli.verification.verifier import verify
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key

@@ -10,9 +10,9 @@ from mesh_events import codec, intents, signing
 from mesh_events.decisions import MeshFounded, MeshKeyIntroduced, MeshRole
 from mesh_events.record import FaultCode, Record
 from mesh_events.signing import encode_public, is_public_key
+from projections.deciding.verdict import Rejected
 from projections.fold import apply
 from projections.image import EMPTY
-from projections.verdict import Rejected
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key, record_of, sign
 from tests.unit.keys.weak_keys import UNREDUCED, WEAK, WEAK_TEXTS, forgery

@@ -23,7 +23,7 @@ from local_platform.services.java import EXIT_ON_OUT_OF_MEMORY, avro_limits
 from local_platform.services.kafka import MEMORY, SMALL_NODE
 from local_platform.services.registry import ACCESS, BOUNDS
 from local_platform.settings import PlatformSettings
-from mesh_events.kafka import LOGIN_MODULE
+from mesh_events.kafka.connection import LOGIN_MODULE
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "local_platform" / "containers"

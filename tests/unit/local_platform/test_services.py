@@ -18,9 +18,9 @@ from local_platform.services.kafka import MEMORY, SMALL_NODE
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
 from processors.keepers.copy_settings import copied_settings
-from projections.connector_settings import OF_SOURCES
+from projections.connectors.settings import OF_SOURCES
+from projections.deciding.verdict import Refusal
 from projections.rules import names
-from projections.verdict import Refusal
 
 
 @pytest.fixture

@@ -11,7 +11,14 @@ from fastavro.utils import generate_many
 
 from mesh_events import avro
 from mesh_events.codec import build
-from mesh_events.compatibility import Level, breaks, fields, misread, taking_aliases, unreadable
+from mesh_events.schema.compatibility import (
+    Level,
+    breaks,
+    fields,
+    misread,
+    taking_aliases,
+    unreadable,
+)
 from mesh_events.vocabulary import ALL, EVENTS
 from projections.replay import replay
 from tests.fixtures import recording

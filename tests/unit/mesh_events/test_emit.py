@@ -11,18 +11,23 @@ from mesh_events import emit, intents, outcome
 from mesh_events.decisions import GovernorStarted, MeshRole
 from mesh_events.emit import Emitter, Outcome, decision_in
 from mesh_events.errors import ConfigurationError, MeshError, RefusedError
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from mesh_events.meta import MESH_DOMAIN, require_actor
 from mesh_events.outcome import LOOK_BACK, DecisionWatch
 from mesh_events.record import FaultCode, Record
 from mesh_events.signing import MeshKeys
 from mesh_events.topics import MAX_INTENT_BYTES
-from projections.verdict import Accepted, Quarantined, Rejected, Verdict
+from projections.deciding.verdict import (
+    Accepted,
+    Quarantined,
+    Rejected,
+    Verdict,
+)
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key, resigned
 
 if TYPE_CHECKING:
-    from mesh_events.registry import Registry
+    from mesh_events.schema.registry import Registry
 
 
 class Asked(Mapping[int, str]):

@@ -7,10 +7,13 @@ from typing import Any
 import fastavro
 import pytest
 
-from mesh_events.compatibility import Level, breaks
-from mesh_events.compatibility import fields as fields_of
 from mesh_events.errors import InvalidValueError
-from mesh_events.inlining import inlined
+from mesh_events.schema.compatibility import (
+    Level,
+    breaks,
+)
+from mesh_events.schema.compatibility import fields as fields_of
+from mesh_events.schema.inlining import inlined
 
 
 def record(name: str, *fields: tuple[str, Any], **more: Any) -> dict[str, Any]:

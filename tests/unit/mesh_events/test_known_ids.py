@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from mesh_events import known_ids
 from mesh_events.errors import InfrastructureError
 from mesh_events.intents import DomainFrozen
-from mesh_events.known_ids import KnownIds
-from mesh_events.registry import Registry
+from mesh_events.schema import known_ids
+from mesh_events.schema.known_ids import KnownIds
+from mesh_events.schema.registry import Registry
 
 NOWHERE = "http://127.0.0.1:1"
 NAME = DomainFrozen.type_name()

@@ -12,8 +12,12 @@ from typing import Any
 import pytest
 
 from mesh_events.errors import InfrastructureError
-from mesh_events.kafka import Connection
-from mesh_events.raw_fetch import Answer, RawPartition, RawTopics
+from mesh_events.kafka.connection import Connection
+from mesh_events.kafka.raw_fetch import (
+    Answer,
+    RawPartition,
+    RawTopics,
+)
 
 Reply = Callable[[bytes], bytes | None]
 """A request behind its length -> bytes to send as they are; None ends the connection."""

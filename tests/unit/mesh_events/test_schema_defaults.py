@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from mesh_events.schema_defaults import added_to_items
-from mesh_events.schema_size import SchemaTooLargeError
+from mesh_events.schema.defaults import added_to_items
+from mesh_events.schema.size import SchemaTooLargeError
 
 
 def record(name: str, *fields: tuple[str, Any] | tuple[str, Any, Any]) -> dict[str, Any]:

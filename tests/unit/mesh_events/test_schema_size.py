@@ -5,11 +5,18 @@ from typing import Any
 
 import pytest
 
-from mesh_events.compatibility import Level, breaks, fields
 from mesh_events.errors import RefusedError
-from mesh_events.patterns import places, require_usable
-from mesh_events.schema_resolution import Comparison
-from mesh_events.schema_size import (
+from mesh_events.schema.compatibility import (
+    Level,
+    breaks,
+    fields,
+)
+from mesh_events.schema.patterns import (
+    places,
+    require_usable,
+)
+from mesh_events.schema.resolution import Comparison
+from mesh_events.schema.size import (
     LONGEST_NAME,
     expanded_size,
     parsed,

@@ -4,10 +4,13 @@ from typing import Any
 
 import pytest
 
-from mesh_events.compatibility import misread
 from mesh_events.errors import RefusedError
-from mesh_events.patterns import require_usable
-from mesh_events.times import require_one_meaning, times_of
+from mesh_events.schema.compatibility import misread
+from mesh_events.schema.patterns import require_usable
+from mesh_events.schema.times import (
+    require_one_meaning,
+    times_of,
+)
 
 MICROS = "io.debezium.time.MicroTimestamp"
 

@@ -9,9 +9,9 @@ from confluent_kafka import Producer
 from local_platform import certificates
 from local_platform.layout import Layout
 from mesh_events.errors import ConfigurationError
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
+from mesh_events.kafka.transport import Tls
 from mesh_events.settings import Profile
-from mesh_events.transport import Tls
 from tests.paper_log import key
 
 

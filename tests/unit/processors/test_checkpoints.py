@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from mesh_events.checkpoint import SignedCheckpoint
-from mesh_events.checkpoint_places import file_text
 from mesh_events.codec import decode, has_valid_signature
 from mesh_events.errors import InfrastructureError, StateFaultError
-from mesh_events.kafka import Connection
-from mesh_events.leaf import leaf_hash
+from mesh_events.integrity.checkpoint import SignedCheckpoint
+from mesh_events.integrity.leaf import leaf_hash
+from mesh_events.integrity.places import file_text
+from mesh_events.kafka.connection import Connection
 from mesh_events.record import Record
 from processors.checkpoint_store import CheckpointStore
 from processors.keepers import checkpoints as module
@@ -20,12 +20,15 @@ from processors.keepers.checkpoints import CheckpointsKeeper
 from processors.keepers.keeper import ReignOverError
 from processors.log_watch import LogWatch
 from processors.quick_start import Beginning, FirstRecord, Start
-from projections.chain import Chain, chained
 from projections.fold import apply
 from projections.image import EMPTY, Image
+from projections.integrity.chain import (
+    Chain,
+    chained,
+)
+from projections.integrity.tree import CompactRange
+from projections.integrity.trust import DistrustError
 from projections.replay import replay
-from projections.tree import CompactRange
-from projections.trust import DistrustError
 from snapshots.history import OtherLogError
 from tests.paper_log import key
 from tests.signed_log import ORIGIN, busy_log, signed_over, trusting

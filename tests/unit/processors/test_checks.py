@@ -10,9 +10,9 @@ from structlog.testing import capture_logs
 
 from mesh_events import intents
 from mesh_events.connectors import ConnectorAdded, ConnectorUpdated
-from mesh_events.definition import Version
 from mesh_events.errors import InfrastructureError, RefusedError
 from mesh_events.facts import CheckFailed, CheckPassed, Fact
+from mesh_events.schema.definition import Version
 from mesh_events.statements import StatementAdded, StatementUpdated
 from processors.keepers import checks, findings, planning
 from processors.keepers.checks import CHECKED, ChecksKeeper, missing
@@ -20,9 +20,9 @@ from processors.keepers.findings import CERTAIN_S
 from processors.keepers.lanes import SideBySide
 from processors.keepers.partition_limit import OF_STATEMENTS, Most, PartitionLimit
 from processors.waiting import Awaited
-from projections.decide import decide
+from projections.deciding.decide import decide
+from projections.deciding.verdict import Waiting
 from projections.replay import fold
-from projections.verdict import Waiting
 from spark_streams.sql.errors import SqlError
 from tests import paper_story as story
 from tests.kafka_client import eventually

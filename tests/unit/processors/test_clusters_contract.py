@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from mesh_events.errors import RefusedError
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from processors.rights import Acl
 from tests.links.cluster_contract import ClusterContract
 from tests.links.memory import MemoryCluster, MemoryLogs

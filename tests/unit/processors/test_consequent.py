@@ -9,7 +9,7 @@ from mesh_events import facts, intents
 from mesh_events.rows import LinkState
 from processors import consequent
 from processors.consequent import Consequent
-from projections.consequences import consequences
+from projections.deciding.consequences import consequences
 from projections.fold import apply
 from projections.image import Image
 from projections.replay import entry_of

@@ -17,7 +17,7 @@ from processors.drift import Finding, of_strangers, of_wish, of_wishes, wrong
 from processors.keepers.starts import Starts
 from processors.keepers.wishes import desired
 from processors.rights import Acl, Binding, Operation, Resource, Wish, reader
-from projections import connector_config
+from projections.connectors import config
 from projections.image import Image
 from projections.links import Desired, State
 from tests import paper_story as story
@@ -304,8 +304,8 @@ def test_a_connectors_config_is_read_once_in_a_look(monkeypatch: pytest.MonkeyPa
     sink = replace(source, config={"topics": ",".join(topics)})
     image = log.image._replace(connectors=log.image.connectors.set(source.id, sink))
     scene = drift.scene(image, "east", desired(image), founding.rights())
-    read, real = list[object](), connector_config.reads
-    monkeypatch.setattr(connector_config, "reads", lambda given: read.append(given) or real(given))
+    read, real = list[object](), config.reads
+    monkeypatch.setattr(config, "reads", lambda given: read.append(given) or real(given))
     rights = [Acl(principal_of(source.id), "read", "topic", name) for name in topics]
     assert not list(of_strangers(scene, image, rights))
     assert len(read) == 1

@@ -9,8 +9,8 @@ from mesh_events.facts import LinkFailed
 from mesh_events.statements import StatementFailed
 from processors.keepers import flow_start
 from processors.rights import Operation
+from projections.lineage.readers import RUNS_ON
 from projections.links import Desired
-from projections.readers import RUNS_ON
 from spark_streams.engine import CopySpec
 from spark_streams.errors import EngineError
 from tests.links.memory import MemoryLink

@@ -28,10 +28,13 @@ from processors.governor import Governor
 from processors.quarantine import SAMPLES, Copy
 from processors.waiting import AGAIN
 from projections.access import State
-from projections.decide import CHECK_TIMEOUT_MS
+from projections.deciding.decide import CHECK_TIMEOUT_MS
+from projections.deciding.verdict import (
+    Quarantined,
+    Verdict,
+)
 from projections.image import DEFAULT_BOUNDS, Bounds, Image
 from projections.quotas.kinds import Quotas
-from projections.verdict import Quarantined, Verdict
 from tests import paper_story as story
 from tests.paper_log import Never, PaperLog, at, key
 

@@ -8,7 +8,7 @@ import pytest
 
 from mesh_events.errors import InfrastructureError, MeshError, UnusableRecordError
 from mesh_events.facts import EffectFailed
-from mesh_events.kafka_requests import reading
+from mesh_events.kafka.requests import reading
 from mesh_events.read import decode_row
 from processors import lineage_receiver
 from processors.connect import rest

@@ -15,7 +15,10 @@ from referencing.exceptions import Unresolvable
 
 from mesh_events import connectors
 from processors.lineage import LARGEST_EVENT, Dataset, JobRun, Origin, encoded, event, fitting
-from projections.connector_config import DEAD_LETTERS, JDBC_SINK
+from projections.connectors.config import (
+    DEAD_LETTERS,
+    JDBC_SINK,
+)
 from projections.links import Desired
 from tests import openlineage
 from tests import paper_story as story

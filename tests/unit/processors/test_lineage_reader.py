@@ -8,7 +8,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from structlog.testing import capture_logs
 
 from mesh_events import topics
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from processors import founding
 from processors.lineage_reader import LineageReader
 from processors.rights import Binding, Operation, Resource

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from mesh_events.record import Record
 from processors import quarantine as module
 from processors.quarantine import Copy

@@ -5,10 +5,14 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from mesh_events.definition import Definition, Reference, Version
 from mesh_events.errors import InfrastructureError
 from mesh_events.facts import EffectFailed, LinkActivated, LinkFailed
 from mesh_events.intents import ClusterRegistered, ProductPublished
+from mesh_events.schema.definition import (
+    Definition,
+    Reference,
+    Version,
+)
 from processors.keepers import registries
 from processors.keepers.flow_ends import Reach
 from processors.keepers.keeper import Reign

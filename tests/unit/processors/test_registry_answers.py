@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
-from mesh_events.definition import Definition, Version
 from mesh_events.errors import InfrastructureError, MeshError
+from mesh_events.schema.definition import (
+    Definition,
+    Version,
+)
 from processors import registry_rest as module
 from processors.own_registry import OwnRegistry
 

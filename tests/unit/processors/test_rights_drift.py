@@ -28,7 +28,7 @@ from processors.rights import Acl, Binding, Operation, Resource, reader
 from projections.access import State
 from projections.drift import Left, all_left
 from projections.image import Image
-from projections.readers import readers
+from projections.lineage.readers import readers
 from tests import paper_story as story
 from tests.links.memory import MemoryCluster
 from tests.paper_log import PaperLog, at

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError
 from structlog.testing import capture_logs
 
 from mesh_events.errors import InfrastructureError, MeshError, WaitTimeoutError
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from mesh_events.rows import Row
 from processors import row_writer
 from processors.keepers.rows import RowsKeeper

@@ -17,8 +17,8 @@ from processors.keepers.run_ends import Recent, RunEndsKeeper
 from processors.lineage import JobRun, encoded
 from processors.lineage_receiver import Answer, Outcome
 from projections.image import Image
+from projections.lineage.runs import MOST
 from projections.links import Desired
-from projections.runs import MOST
 from tests.connectors.memory import NAME, MemoryConnector
 from tests.links.memory import MemoryLink
 from tests.paper_log import PaperLog

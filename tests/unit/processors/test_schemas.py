@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from immutables import Map
 
-from mesh_events.compatibility import Level
 from mesh_events.errors import InfrastructureError
+from mesh_events.schema.compatibility import Level
 from processors.keepers import schemas
 from processors.keepers.schemas import LOOK_S, SchemasKeeper
 from tests import paper_story as story

@@ -11,7 +11,7 @@ from mesh_events.connectors import (
     ConnectorUpdated,
 )
 from mesh_events.rows import ConnectorState
-from projections.connectors import Connector
+from projections.connectors.state import Connector
 from self_service.cli.connect import jdbc_sink
 from self_service.cli.connect.databases import Database
 from self_service.cli.connect.jdbc_sink import Key

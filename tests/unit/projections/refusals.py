@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from mesh_events import connectors, intents, statements
 from mesh_events.intents import Quality
 from mesh_events.meta import Event
-from projections import connector_config
+from projections.connectors import config as connector_config
 from tests import paper_story as story
 from tests.paper_log import EPOCH_MS, at, key
 

@@ -6,9 +6,9 @@ from mesh_events import intents
 from mesh_events.decisions import IDS_PER_DOMAIN, UNDECIDED_PER_DOMAIN, GovernorStarted
 from mesh_events.record import FaultCode
 from projections import fold
+from projections.deciding.intents import REMEMBERED_MS
+from projections.deciding.verdict import Accepted
 from projections.image import Bounds
-from projections.intents import REMEMBERED_MS
-from projections.verdict import Accepted
 from tests import paper_story as story
 from tests.paper_log import PaperLog, at
 

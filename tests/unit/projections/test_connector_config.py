@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from immutables import Map
 
 from mesh_events.connectors import OWN_SECRET, SHARED_SECRET
-from projections import connector_transforms
-from projections.connector_config import (
+from projections.connectors import transforms
+from projections.connectors.config import (
     JDBC_SINK,
     POSTGRES,
     Table,
@@ -26,7 +26,10 @@ from projections.connector_config import (
     unfit,
     writes,
 )
-from projections.connector_tables import pinned, slot_of
+from projections.connectors.tables import (
+    pinned,
+    slot_of,
+)
 
 SMT = "org.apache.kafka.connect.transforms"
 OF_POSTGRES = {
@@ -771,10 +774,10 @@ def test_an_outboxs_router_comes_first() -> None:
         "transforms.row.type": "io.debezium.transforms.ExtractNewRecordState",
         "transforms.outbox.type": "io.debezium.transforms.outbox.EventRouter",
     }
-    assert any("outbox has to be the first one" in one for one in connector_transforms.faults(late))
+    assert any("outbox has to be the first one" in one for one in transforms.faults(late))
     assert pinned("east.shop", {**OF_POSTGRES, **late})["transforms"] == "_whole,row,outbox"
     first = late | {"transforms": "outbox,row"}
-    assert not any("the first one" in one for one in connector_transforms.faults(first))
+    assert not any("the first one" in one for one in transforms.faults(first))
 
 
 def test_an_outbox_is_tidied_up_as_its_service_likes() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from projections.connector_patterns import (
+from projections.connectors.patterns import (
     LONGEST_END,
     LONGEST_PATTERN,
     MOST_GROUPS,

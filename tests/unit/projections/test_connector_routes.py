@@ -2,8 +2,14 @@
 
 import pytest
 
-from projections.connector_config import captured, foreign_topics, not_allowed, writes
-from projections.connector_routes import (
+from projections.connectors.config import (
+    captured,
+    foreign_topics,
+    not_allowed,
+    writes,
+)
+from projections.connectors.own_transforms import EVENT_ROUTER
+from projections.connectors.routes import (
     LONGEST_TOPIC,
     MOST_OF_PATTERNS,
     MOST_ROUTERS,
@@ -11,10 +17,14 @@ from projections.connector_routes import (
     TOPIC_MATCHES,
     of_table,
 )
-from projections.connector_rows import EVENT_ROUTER
-from projections.connector_settings import POSTGRES
-from projections.connector_tables import merged, pinned, route, route_with_schema
-from projections.connector_values import MOST_LISTED
+from projections.connectors.settings import POSTGRES
+from projections.connectors.tables import (
+    merged,
+    pinned,
+    route,
+    route_with_schema,
+)
+from projections.connectors.values import MOST_LISTED
 
 PREFIX = "east.shop"
 

@@ -7,8 +7,8 @@ import pytest
 from mesh_events.codec import decode
 from mesh_events.facts import Fact
 from mesh_events.record import Entry
-from projections import unusable
 from projections.copied_facts import REMEMBERED, remembered
+from projections.deciding import unusable
 from projections.fold import apply
 from projections.identity import Role
 from projections.image import EMPTY, Image

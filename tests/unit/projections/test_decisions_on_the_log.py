@@ -9,9 +9,12 @@ from mesh_events.decisions import GovernorStarted, MeshFounded
 from mesh_events.errors import StateFaultError
 from mesh_events.meta import Event
 from mesh_events.record import FaultCode
+from projections.deciding.verdict import (
+    Quarantined,
+    Rejected,
+)
 from projections.fold import apply
 from projections.image import EMPTY, Image
-from projections.verdict import Quarantined, Rejected
 from tests import paper_story as story
 from tests.paper_log import FOUNDATION_RECORDS, SCHEMA_IDS, PaperLog, introduction, key, meta
 

@@ -58,7 +58,8 @@ def test_projections_have_no_clock_no_chance_no_world(path: Path) -> None:
 @pytest.mark.parametrize("path", modules(PURE), ids=lambda path: path.stem)
 def test_only_replay_decodes(path: Path) -> None:
     edges = {"codec", "emit", "read", "kafka", "registry", "settings", "avro", "references"}
-    used = {name.split(".")[1] for name in imported(path) if name.startswith("mesh_events.")}
+    ours = [name for name in imported(path) if name.startswith("mesh_events.")]
+    used = {part for name in ours for part in name.split(".")[1:]}
     assert used & edges == ({"codec"} if path.stem == "replay" else set())
 
 
@@ -75,7 +76,7 @@ def test_the_state_that_lost_decisions_would_give_is_seen_by_judges_alone() -> N
         str(path.relative_to(root))
         for folder in folders
         for path in modules(folder)
-        if "projections.speculation" in set(imported(path))
+        if "projections.deciding.speculation" in set(imported(path))
     }
     assert found == {"processors/governor.py", "self_service/cli/verification/rejudging.py"}
 
@@ -88,7 +89,7 @@ def refuse(*_, **__):
 socket.socket.__init__ = refuse
 socket.create_connection = refuse
 import mesh_events.codec, mesh_events.vocabulary
-import projections.replay, projections.decide, projections.consequences
+import projections.replay, projections.deciding.decide, projections.deciding.consequences
 import projections.rows, projections.checksum
 heavy = {"confluent_kafka", "faust", "aiokafka", "pyspark", "structlog", "requests", "typer"}
 print(sorted(heavy & set(sys.modules)))
@@ -100,7 +101,8 @@ print(sorted(heavy & set(sys.modules)))
 
 
 def test_no_module_of_the_sdk_connects_when_imported() -> None:
-    names = [f"mesh_events.{path.stem}" for path in modules(VOCABULARY) if path.stem != "__init__"]
+    paths = [path.relative_to(VOCABULARY.parent) for path in modules(VOCABULARY)]
+    names = [".".join(path.with_suffix("").parts) for path in paths]
     script = f"""
 import importlib, socket
 def refuse(*_, **__):

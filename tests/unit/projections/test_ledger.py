@@ -6,11 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesh_events.checkpoint import Checkpoint
-from mesh_events.leaf import leaf_hash
+from mesh_events.integrity.checkpoint import Checkpoint
+from mesh_events.integrity.leaf import leaf_hash
 from mesh_events.record import Record
-from projections.ledger import Ledger, MismatchError
-from projections.tree import root_of
+from projections.integrity.ledger import (
+    Ledger,
+    MismatchError,
+)
+from projections.integrity.tree import root_of
 
 ORIGIN = "paper/mesh.governance"
 # offset 13 is a marker of a transaction

@@ -7,9 +7,10 @@ import pytest
 from immutables import Map
 
 from mesh_events import connectors, intents, statements
-from projections import connector_config
+from projections.connectors import config as connector_config
+from projections.deciding.verdict import Waiting
 from projections.image import EMPTY
-from projections.lineage import (
+from projections.lineage.graph import (
     MOST_LEVELS,
     Branch,
     downstream,
@@ -20,11 +21,18 @@ from projections.lineage import (
     upstream,
     walk,
 )
+from projections.lineage.sources import (
+    refused,
+    way_back,
+)
+from projections.lineage.steps import (
+    Replaced,
+    emptied,
+    of_statement,
+    replaced,
+)
 from projections.links import Copy
-from projections.sources import refused, way_back
 from projections.statements import Statement
-from projections.steps import Replaced, emptied, of_statement, replaced
-from projections.verdict import Waiting
 from tests import paper_story as story
 from tests.paper_log import PaperLog
 

@@ -12,11 +12,16 @@ from mesh_events import connectors, intents, statements
 from mesh_events.decisions import GovernorStarted
 from mesh_events.meta import Event
 from processors.settings import WorkerSettings
+from projections.deciding.verdict import (
+    Accepted,
+    Rejected,
+    Verdict,
+    Waiting,
+)
 from projections.identity import Role
 from projections.image import Image
 from projections.quotas.kinds import DEFAULT_QUOTAS, KEPT, Kind, Quotas, Used
 from projections.replay import fold
-from projections.verdict import Accepted, Rejected, Verdict, Waiting
 from snapshots.image_tables import put_together, take_apart
 from tests import paper_story as story
 from tests.fixtures import recording

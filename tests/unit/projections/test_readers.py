@@ -11,12 +11,17 @@ from mesh_events.rows import StatementState
 from processors.keepers.connectors import WITHHELD
 from processors.keepers.wishes import desired
 from processors.rights import Operation, Resource
-from projections import connector_config
 from projections.catalog import Product
+from projections.connectors import config as connector_config
 from projections.image import Image
-from projections.readers import RUNS_ON, STOPPED, Via, readers
+from projections.lineage.readers import (
+    RUNS_ON,
+    STOPPED,
+    Via,
+    readers,
+)
+from projections.lineage.runs import open_run
 from projections.replay import fold
-from projections.runs import open_run
 from spark_streams.errors import RETRIABLE
 from tests import paper_story as story
 from tests.fixtures import recording

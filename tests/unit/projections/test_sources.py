@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 from mesh_events.intents import LinkRemoved
-from projections.sources import not_granted
+from projections.lineage.sources import not_granted
 from projections.table import Paired
 from tests import paper_story as story
 from tests.paper_log import PaperLog

@@ -10,8 +10,8 @@ from immutables import Map
 
 from mesh_events.connectors import OWN_SECRET, ConnectorAdded, ConnectorUpdated
 from mesh_events.statements import StatementAdded, StatementDropped, StatementUpdated
-from projections.connectors import Connector
-from projections.steps import (
+from projections.connectors.state import Connector
+from projections.lineage.steps import (
     DELETED,
     EMPTY,
     Key,

@@ -14,11 +14,24 @@ from mesh_events.connectors import (
     ConnectorStopped,
     ConnectorUpdated,
 )
-from projections.connector_config import JDBC_SINK, POSTGRES
-from projections.connector_tables import filled, pinned, route
+from projections.connectors.config import (
+    JDBC_SINK,
+    POSTGRES,
+)
+from projections.connectors.table_use import (
+    keys_of,
+    used,
+)
+from projections.connectors.tables import (
+    filled,
+    pinned,
+    route,
+)
+from projections.deciding.verdict import (
+    Rejected,
+    Waiting,
+)
 from projections.image import Image
-from projections.table_use import keys_of, used
-from projections.verdict import Rejected, Waiting
 from snapshots.image_tables import put_together, take_apart
 from tests import paper_story as story
 from tests.paper_log import PaperLog

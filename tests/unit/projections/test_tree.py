@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.tree import (
+from projections.integrity.tree import (
     CompactRange,
     Paths,
     consistency_proof,

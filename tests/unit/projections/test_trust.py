@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from mesh_events import codec
 from mesh_events.record import Record
+from projections.integrity.trust import DistrustError
 from projections.replay import fold, replay, walk
-from projections.trust import DistrustError
 from tests.paper_log import FOUNDATION_RECORDS
 from tests.signed_log import busy_log, signed_over, trusting
 

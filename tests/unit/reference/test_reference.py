@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from mesh_events.checkpoint import Checkpoint
 from mesh_events.codec import encode
 from mesh_events.facts import DriftKind
-from mesh_events.leaf import leaf_hash
+from mesh_events.integrity.checkpoint import Checkpoint
+from mesh_events.integrity.leaf import leaf_hash
 from mesh_events.record import FaultCode, Record
 from mesh_events.signing import SigningKey, decode_public
 from mesh_events.topics import MAX_INTENT_BYTES, MAX_LOG_BYTES, MAX_RECORD_BYTES
@@ -24,8 +24,11 @@ from processors.keepers.links import Copying
 from processors.keepers.statements import Streaming
 from processors.own_topics.findings import Code as OwnTopicCode
 from projections.catalog import SCHEMA_REGISTERED
-from projections.decide import LONGEST_ID
-from projections.intents import AHEAD_MS, WINDOW_MS
+from projections.deciding.decide import LONGEST_ID
+from projections.deciding.intents import (
+    AHEAD_MS,
+    WINDOW_MS,
+)
 from projections.rules.access import TARGET_FREE
 from projections.rules.catalog import TOPIC_EXISTS
 from projections.rules.connectors import CONNECTOR_SOUND

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from mesh_events.checkpoint import SignedCheckpoint
 from mesh_events.decisions import MeshRole
+from mesh_events.integrity.checkpoint import SignedCheckpoint
 from mesh_events.record import Record
-from projections.chain import chained
+from projections.integrity.chain import chained
+from projections.integrity.trust import DistrustError
 from projections.replay import replay
-from projections.trust import DistrustError
 from self_service.cli.verification.verifier import verify
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key

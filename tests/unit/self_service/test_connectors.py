@@ -7,8 +7,13 @@ import pytest
 
 from mesh_events.connectors import OWN_SECRET, SHARED_SECRET
 from mesh_events.errors import InvalidValueError
-from projections.connector_config import DEAD_LETTERS, captured, filled, foreign_references
-from projections.connector_tables import slot_of
+from projections.connectors.config import (
+    DEAD_LETTERS,
+    captured,
+    filled,
+    foreign_references,
+)
+from projections.connectors.tables import slot_of
 from self_service.cli.connect import jdbc_sink
 from self_service.cli.connect.config import read
 from self_service.cli.connect.databases import (

@@ -10,8 +10,8 @@ from confluent_kafka import Producer
 from local_platform import certificates
 from local_platform.layout import Layout
 from mesh_events.errors import ConfigurationError
-from mesh_events.kafka import Connection
-from mesh_events.transport import Tls
+from mesh_events.kafka.connection import Connection
+from mesh_events.kafka.transport import Tls
 from self_service.cli.domain.credentials import (
     Form,
     client_settings,

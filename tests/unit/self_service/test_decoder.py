@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 
-from mesh_events.definition import Definition, Kind, Reference
 from mesh_events.errors import InfrastructureError
+from mesh_events.schema.definition import (
+    Definition,
+    Kind,
+    Reference,
+)
 from self_service.cli.topic.record_view import (
     Decoder,
     Shown,

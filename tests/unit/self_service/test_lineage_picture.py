@@ -12,8 +12,14 @@ from typer.testing import CliRunner
 
 from mesh_events.connectors import OWN_SECRET, ConnectorAdded
 from mesh_events.errors import InvalidValueError
-from projections.connector_config import JDBC_SINK, POSTGRES
-from projections.lineage import downstream, upstream
+from projections.connectors.config import (
+    JDBC_SINK,
+    POSTGRES,
+)
+from projections.lineage.graph import (
+    downstream,
+    upstream,
+)
 from self_service.cli.app import app
 from self_service.cli.lineage.columns import Columns
 from self_service.cli.lineage.commands import (

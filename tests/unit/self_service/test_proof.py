@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from mesh_events import intents
-from mesh_events.checkpoint import SignedCheckpoint
 from mesh_events.decisions import MeshRole
+from mesh_events.integrity.checkpoint import SignedCheckpoint
 from mesh_events.meta import Event, derived_id
-from projections.chain import chained
 from projections.identity import Key
+from projections.integrity.chain import chained
 from self_service.cli.app import app
 from self_service.cli.framework.exits import (
     FindingError,

@@ -17,14 +17,14 @@ from mesh_events.decisions import (
     MeshKeyIntroduced,
     MeshRole,
 )
+from mesh_events.integrity.leaf import leaf_hash
 from mesh_events.intents import AccessGranted
-from mesh_events.leaf import leaf_hash
 from mesh_events.meta import MESH_DOMAIN, Event
 from mesh_events.record import Record
-from projections.chain import chained
+from projections.deciding.verdict import Accepted
+from projections.integrity.chain import chained
+from projections.integrity.tree import Paths
 from projections.replay import fold
-from projections.tree import Paths
-from projections.verdict import Accepted
 from self_service.cli.app import app
 from self_service.cli.framework.exits import FindingError
 from self_service.cli.proof.checking import (

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from mesh_events import intents
 from mesh_events.statements import StatementAdded
 from projections.access import Access
-from projections.lineage import downstream
+from projections.lineage.graph import downstream
 from self_service.cli.access.revocation import (
     answer,
     next_step,

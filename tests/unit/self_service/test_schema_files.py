@@ -7,9 +7,16 @@ from typing import Any
 
 import pytest
 
-from mesh_events.compatibility import Field, Level
-from mesh_events.definition import Definition, Kind, Reference
 from mesh_events.errors import InvalidValueError, RefusedError
+from mesh_events.schema.compatibility import (
+    Field,
+    Level,
+)
+from mesh_events.schema.definition import (
+    Definition,
+    Kind,
+    Reference,
+)
 from projections.image import EMPTY
 from self_service.cli.schema import check as schema_check
 from self_service.cli.schema.registry import Version

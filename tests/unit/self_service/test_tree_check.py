@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesh_events.checkpoint import SignedCheckpoint
-from mesh_events.checkpoint_places import Found
 from mesh_events.decisions import MeshRole
+from mesh_events.integrity.checkpoint import SignedCheckpoint
+from mesh_events.integrity.places import Found
 from mesh_events.record import Record
 from self_service.cli.framework.finding import Finding
 from self_service.cli.verification.checkpoint_audit import (

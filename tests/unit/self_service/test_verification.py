@@ -6,14 +6,18 @@ from immutables import Map
 
 from mesh_events import intents
 from mesh_events.decisions import GovernorStarted, IntentAccepted, MeshRole
-from mesh_events.leaf import leaf_hash
+from mesh_events.integrity.leaf import leaf_hash
 from mesh_events.record import Record
 from processors.decision import version
-from projections.decide import CHECK_TIMEOUT_MS
+from projections.deciding.decide import CHECK_TIMEOUT_MS
+from projections.deciding.unusable import Run
+from projections.deciding.verdict import (
+    Accepted,
+    Quarantined,
+    Rejected,
+)
+from projections.integrity.tree import CompactRange
 from projections.replay import fold
-from projections.tree import CompactRange
-from projections.unusable import Run
-from projections.verdict import Accepted, Quarantined, Rejected
 from self_service.cli.verification.scope import (
     Kept,
     Scope,

@@ -13,8 +13,8 @@ from mesh_events.decisions import MeshRole, SchemaIntroduced
 from mesh_events.meta import MESH_DOMAIN, Event
 from mesh_events.record import Record
 from mesh_events.vocabulary import EVENTS
-from projections.chain import chained
-from projections.verdict import Accepted
+from projections.deciding.verdict import Accepted
+from projections.integrity.chain import chained
 from self_service.cli.verification.scope import Scope
 from self_service.cli.verification.verifier import (
     Report,

@@ -16,11 +16,11 @@ from mesh_events.errors import StateFaultError
 from mesh_events.record import Record
 from projections.access import Accesses
 from projections.checksum import checksum
+from projections.deciding.intents import Intents
 from projections.identity import Identity
 from projections.image import Image
-from projections.intents import Intents
+from projections.integrity.trust import DistrustError
 from projections.replay import fold, replay
-from projections.trust import DistrustError
 from snapshots import history, place
 from snapshots.history import OtherLogError, Read, extend, image_at
 from snapshots.image_tables import TABLES, Rest, put_together, take_apart

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from mesh_events.errors import StateFaultError
-from mesh_events.kafka import Connection
-from mesh_events.raw_fetch import Answer
+from mesh_events.kafka.connection import Connection
+from mesh_events.kafka.raw_fetch import Answer
 from spark_streams.last import Each, Last, Search
 from spark_streams.log import KafkaLog
 from spark_streams.unpacking import MOST_UNPACKED, UnreadError, unpacked

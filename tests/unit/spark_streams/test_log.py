@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from spark_streams.log import OF_A_DOMAIN, KafkaLog
 
 NOWHERE = Connection("127.0.0.1:9", "nobody", "none")

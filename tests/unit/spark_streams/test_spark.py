@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from spark_streams import session, spark
 from spark_streams.engine import CopySpec, Failed
 from spark_streams.errors import ENGINE_UNAVAILABLE, EngineError

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from mesh_events.compatibility import Field
 from mesh_events.errors import InvalidValueError
+from mesh_events.schema.compatibility import Field
 from self_service.formats.json_numbers import parsed, written
 from self_service.formats.json_schema import JsonSchema
 from self_service.formats.schema import Decoded, SchemaError

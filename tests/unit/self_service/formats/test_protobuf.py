@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
-from mesh_events.compatibility import Field
 from mesh_events.errors import InvalidValueError
+from mesh_events.schema.compatibility import Field
 from self_service.formats.json_numbers import parsed
 from self_service.formats.protobuf import Protobuf
 from self_service.formats.schema import Decoded, Schema, SchemaError

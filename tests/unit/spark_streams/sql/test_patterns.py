@@ -116,7 +116,7 @@ def test_spark_matches_a_pattern_of_like_that_is_gone_over_once(
 def test_a_pattern_of_like_means_the_same_as_an_expression(
     pattern: str, escape: str | None, text: str, *, matches: bool
 ) -> None:
-    from mesh_events.linear_patterns import linear_pattern
+    from mesh_events.schema.linear_patterns import linear_pattern
 
     made = _like_pattern(_like_parts(pattern, escape))
     assert linear_pattern(made).is_in(text) is matches

@@ -1,0 +1,1 @@
+"""Records as leaves of a tree, and its signed checkpoints."""

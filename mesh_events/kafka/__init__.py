@@ -1,0 +1,1 @@
+"""Kafka as the mesh uses it: connections, batches byte by byte, what its clients lack."""

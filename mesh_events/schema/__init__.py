@@ -1,0 +1,1 @@
+"""Schemas of topics: registry, languages, compatibility, sizes and patterns."""

@@ -1,0 +1,1 @@
+"""Connectors: their state, and what their configs may say and mean. Pure."""

@@ -1,0 +1,1 @@
+"""What becomes of an intent: undecided, judged, accepted, and what follows from it. Pure."""
