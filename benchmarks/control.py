@@ -11,14 +11,10 @@ from benchmarks.members import Members, wait
 from benchmarks.report import spread, surroundings, tell
 from local_platform import Endpoints
 from mesh_events.emit import Emitter
-from mesh_events.intents import (
-    AccessGranted,
-    AccessRequested,
-    AccessRevoked,
-)
+from mesh_events.intents import AccessGranted, AccessRequested, AccessRevoked
 from mesh_events.kafka.connection import Connection
 from mesh_events.kafka.partition_reader import PartitionReader
-from processors.rights import reader
+from processors.clusters.rights import reader
 from projections.image import Image
 
 

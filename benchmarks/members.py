@@ -25,7 +25,7 @@ from mesh_events.references import resolve
 from mesh_events.schema.registry import Registry
 from mesh_events.settings import Profile, key_path
 from mesh_events.signing import SigningKey
-from processors.clusters import KafkaAdmin
+from processors.clusters.kafka import KafkaAdmin
 from processors.settings import OPERATOR, WorkerSettings
 from projections.image import EMPTY, Image
 from projections.replay import replay

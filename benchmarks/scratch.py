@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from local_platform import Endpoints
 from mesh_events.kafka.connection import Connection
-from processors.clusters import KafkaAdmin
+from processors.clusters.kafka import KafkaAdmin
 
 
 @contextmanager

@@ -20,10 +20,7 @@ from mesh_events.kafka.partition_reader import PartitionReader
 from mesh_events.meta import Meta, new_id
 from mesh_events.read import to_record
 from mesh_events.record import Record
-from projections.integrity.chain import (
-    Chain,
-    chained,
-)
+from projections.integrity.chain import Chain, chained
 from projections.integrity.trust import Trusted
 from projections.replay import replay
 from self_service.cli.verification.scope import Scope

@@ -5,12 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from mesh_events import avro
 from mesh_events.codec import Wire, encode
-from mesh_events.decisions import (
-    GovernorStarted,
-    IntentAccepted,
-    MeshFounded,
-    SchemaIntroduced,
-)
+from mesh_events.decisions import GovernorStarted, IntentAccepted, MeshFounded, SchemaIntroduced
 from mesh_events.facts import AclApplied, AclRemoved, CheckPassed
 from mesh_events.intents import (
     AccessGranted,
@@ -26,7 +21,7 @@ from mesh_events.intents import (
 from mesh_events.meta import Event, Meta, derived_id, milliseconds
 from mesh_events.signing import SigningKey
 from mesh_events.vocabulary import EVENTS
-from processors.decision import version
+from processors.governor.decision import version
 from projections.catalog import SCHEMA_REGISTERED
 from projections.rules.access import TARGET_FREE
 from projections.rules.catalog import TOPIC_EXISTS

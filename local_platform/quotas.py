@@ -8,12 +8,7 @@ from collections.abc import Mapping
 
 from local_platform.errors import NotReadyError
 from mesh_events.errors import InfrastructureError
-from mesh_events.kafka.client_quotas import (
-    CONSUMED,
-    PRODUCED,
-    REQUESTS,
-    set_quotas,
-)
+from mesh_events.kafka.client_quotas import CONSUMED, PRODUCED, REQUESTS, set_quotas
 from mesh_events.kafka.connection import Connection
 
 MUTATIONS, PARTITIONS_S = "controller_mutation_rate", 20

@@ -9,10 +9,7 @@ from pathlib import Path
 from local_platform.errors import UnusableSettingError
 from local_platform.layout import Layout
 from mesh_events.files import write_atomically
-from mesh_events.kafka.transport import (
-    Tls,
-    protocol,
-)
+from mesh_events.kafka.transport import Tls, protocol
 
 
 class Transport(StrEnum):

@@ -19,11 +19,7 @@ from mesh_events import topics
 from mesh_events.codec import Wire, encode, most_bytes
 from mesh_events.errors import ConfigurationError, InfrastructureError, RefusedError
 from mesh_events.intents import intents_login
-from mesh_events.kafka.connection import (
-    Connection,
-    translated,
-    translating,
-)
+from mesh_events.kafka.connection import Connection, translated, translating
 from mesh_events.meta import MESH_DOMAIN, Event, Meta, new_id, now, require_actor
 from mesh_events.outcome import Outcome, Receipt, decision_in, outcome_of
 from mesh_events.record import FaultCode, Record

@@ -13,10 +13,7 @@ from fastavro.schema import SchemaParseException, UnknownType
 from mesh_events import avro, topics
 from mesh_events.codec import build, schema_id_of, unframe
 from mesh_events.errors import InfrastructureError, StateFaultError, UnusableRecordError
-from mesh_events.kafka.connection import (
-    Connection,
-    plain_headers,
-)
+from mesh_events.kafka.connection import Connection, plain_headers
 from mesh_events.kafka.partition_reader import PartitionReader
 from mesh_events.record import FaultCode, Record
 from mesh_events.rows import Row

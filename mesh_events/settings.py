@@ -10,10 +10,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from mesh_events.errors import ConfigurationError
 from mesh_events.files import write_atomically
-from mesh_events.kafka.transport import (
-    Tls,
-    TlsSettings,
-)
+from mesh_events.kafka.transport import Tls, TlsSettings
 from mesh_events.meta import Frozen
 from mesh_events.signing import MeshKeys, decode_public
 

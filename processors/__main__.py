@@ -13,24 +13,25 @@ from mesh_events.integrity.checkpoint import origin_of
 from mesh_events.references import resolve
 from mesh_events.settings import Profile, key_path, notes_path
 from mesh_events.signing import SigningKey
-from processors import app as faust_app
-from processors import full_collections, logs
-from processors.checkpoint_store import CheckpointStore
+from processors import logs
 from processors.crash_points import crash_point
-from processors.governor import Governor
+from processors.governor.governor import Governor
+from processors.governor.quarantine import Quarantine
+from processors.governor.row_writer import RowWriter
 from processors.keepers.checkpoints import CheckpointsKeeper
 from processors.keepers.rows import RowsKeeper
-from processors.log_registry import LogRegistry
-from processors.log_watch import LogWatch
-from processors.preflight import preflight
-from processors.quarantine import Quarantine
-from processors.quick_start import QuickStart
-from processors.roster import enforcers
-from processors.row_writer import RowWriter
+from processors.log.checkpoint_store import CheckpointStore
+from processors.log.quick_start import QuickStart
+from processors.log.registry import LogRegistry
+from processors.log.watch import LogWatch
 from processors.settings import GOVERNOR, WorkerSettings
 from processors.snapshotting import process as snapshotting
 from processors.snapshotting.keeper import SnapshotsKeeper
-from processors.worker import Worker
+from processors.worker import app as faust_app
+from processors.worker import full_collections
+from processors.worker.preflight import preflight
+from processors.worker.roster import enforcers
+from processors.worker.worker import Worker
 from projections.image import Bounds
 from projections.quotas.kinds import Quotas
 from snapshots.place import open_store

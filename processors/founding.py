@@ -20,13 +20,13 @@ from mesh_events.schema.registry import Registry
 from mesh_events.settings import Profile, key_path
 from mesh_events.signing import SigningKey
 from mesh_events.vocabulary import ALL
-from processors import logins
-from processors.clusters import ClusterAdmin, KafkaAdmin
-from processors.keepers.flow_ends import until
+from processors.clusters import logins
+from processors.clusters.kafka import ClusterAdmin, KafkaAdmin
+from processors.clusters.rights import Binding, Operation, Resource
+from processors.clusters.secrets import SecretStore
+from processors.keepers.flows.ends import until
 from processors.own_topics.described import described, verify
 from processors.own_topics.wanted import TOPICS, Durability
-from processors.rights import Binding, Operation, Resource
-from processors.secrets import SecretStore
 from processors.settings import GOVERNOR, OPERATOR, WorkerSettings
 from projections.identity import Cluster, Role
 from projections.image import Image

@@ -13,6 +13,8 @@ from mesh_events.kafka.transport import Tls
 from mesh_events.references import resolve
 from mesh_events.schema.registry import Registry
 from mesh_events.settings import HomeSettings, default_home
+from processors.clusters.drift import Policy
+from processors.clusters.secrets import SecretStore
 from processors.connect.cluster import ConnectCluster
 from processors.connect.connects import Connects
 from processors.connect.own_worker import ConnectWorker, OwnWorker
@@ -20,15 +22,13 @@ from processors.connect.principals import group_of
 from processors.connect.reachable import ReachableEntry
 from processors.connect.rest import Connect
 from processors.connect.secrets import ConnectSecrets
-from processors.drift import Policy
-from processors.keepers.partition_limit import MOST_PARTITIONS
-from processors.keepers.strangers import LOOK_S
-from processors.lineage_receiver import HttpReceiver
+from processors.keepers.flows.partition_limit import MOST_PARTITIONS
+from processors.keepers.rights.strangers import LOOK_S
+from processors.lineage.receiver import HttpReceiver
 from processors.own_topics.wanted import Durability
-from processors.registry_rest import RegistryRest
-from processors.reign import LEASE_S
-from processors.secrets import SecretStore
-from processors.subject_rules import SubjectRules
+from processors.registries.rest import RegistryRest
+from processors.registries.subject_rules import SubjectRules
+from processors.worker.reign import LEASE_S
 from snapshots.history import EVERY
 
 GOVERNOR = "mesh.governor"

@@ -26,23 +26,14 @@ from mesh_events.meta import Event, Kind, milliseconds
 from mesh_events.record import Entry, Fault, FaultCode
 from mesh_events.rows import AccessRow, ConnectorRow, LinkRow, StatementRow
 from mesh_events.statements import StatementFact
-from projections import (
-    access,
-    drift,
-    identity,
-    links,
-    statements,
-)
+from projections import access, drift, identity, links, statements
 from projections.access import Accesses
 from projections.connectors import state
 from projections.connectors.table_use import with_table_use
 from projections.connectors.task_use import with_task_use
 from projections.deciding import intents as pending
 from projections.deciding import unusable
-from projections.deciding.enact import (
-    Acceptance,
-    enact,
-)
+from projections.deciding.enact import Acceptance, enact
 from projections.deciding.intents import Intents
 from projections.deciding.named_keys import unfit
 from projections.identity import Role

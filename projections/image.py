@@ -6,20 +6,10 @@ from immutables import Map
 
 from mesh_events import intents
 from mesh_events.decisions import IDS_PER_DOMAIN, UNDECIDED_PER_DOMAIN
-from projections import (
-    access,
-    catalog,
-    drift,
-    links,
-    statements,
-)
+from projections import access, catalog, drift, links, statements
 from projections.access import Accesses
 from projections.catalog import Catalog
-from projections.connectors import (
-    state,
-    table_use,
-    task_use,
-)
+from projections.connectors import state, table_use, task_use
 from projections.connectors.state import Connectors
 from projections.connectors.table_use import TableUse
 from projections.connectors.task_use import TaskUse
@@ -27,10 +17,7 @@ from projections.deciding import intents as pending
 from projections.deciding.intents import Intents
 from projections.drift import Drifts
 from projections.identity import Identity
-from projections.lineage import (
-    steps,
-    topic_use,
-)
+from projections.lineage import steps, topic_use
 from projections.lineage.steps import Replaced
 from projections.lineage.topic_use import TopicUse
 from projections.links import Links

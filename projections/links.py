@@ -20,10 +20,7 @@ from mesh_events.meta import MESH_DOMAIN
 from mesh_events.rows import LinkState
 from projections.catalog import Product
 from projections.copied_facts import remembered
-from projections.lineage.runs import (
-    EndedRun,
-    with_end,
-)
+from projections.lineage.runs import EndedRun, with_end
 from projections.table import Table
 
 State = LinkState

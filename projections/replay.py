@@ -7,11 +7,7 @@ from mesh_events.errors import StateFaultError
 from mesh_events.record import Entry, Record
 from projections.fold import apply
 from projections.image import EMPTY, Image
-from projections.integrity.trust import (
-    DistrustError,
-    Prefix,
-    Trusted,
-)
+from projections.integrity.trust import DistrustError, Prefix, Trusted
 
 
 def walk(

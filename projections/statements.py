@@ -22,10 +22,7 @@ from mesh_events.statements import (
 )
 from projections import life
 from projections.copied_facts import remembered
-from projections.lineage.runs import (
-    EndedRun,
-    with_end,
-)
+from projections.lineage.runs import EndedRun, with_end
 from projections.links import Desired, forward
 from projections.table import Table
 

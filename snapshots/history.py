@@ -15,10 +15,7 @@ from mesh_events.integrity.leaf import leaf_hash
 from mesh_events.record import Record
 from projections.image import Image
 from projections.integrity.ledger import Ledger
-from projections.integrity.trust import (
-    Prefix,
-    Trusted,
-)
+from projections.integrity.trust import Prefix, Trusted
 from projections.replay import replay, step
 from snapshots.store import Snapshot, Store
 

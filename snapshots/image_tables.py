@@ -11,14 +11,8 @@ from mesh_events.record import Entry
 from projections.access import Access, Accesses
 from projections.catalog import Product
 from projections.connectors.state import Connector
-from projections.deciding.intents import (
-    Arrival,
-    Intents,
-)
-from projections.deciding.unusable import (
-    Run,
-    Unusable,
-)
+from projections.deciding.intents import Arrival, Intents
+from projections.deciding.unusable import Run, Unusable
 from projections.drift import Left
 from projections.identity import (
     Application,
@@ -32,11 +26,7 @@ from projections.identity import (
 )
 from projections.image import DEFAULT_BOUNDS, Bounds, Image, RowKey
 from projections.lineage.steps import Key as StepKey
-from projections.lineage.steps import (
-    Place,
-    Replaced,
-    Step,
-)
+from projections.lineage.steps import Place, Replaced, Step
 from projections.links import Link
 from projections.quotas.kinds import Kind, Used
 from projections.statements import Statement

@@ -8,13 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
-from mesh_events.kafka.batches import (
-    Batch,
-    batches,
-    headers_of,
-    is_abort,
-    last_record,
-)
+from mesh_events.kafka.batches import Batch, batches, headers_of, is_abort, last_record
 from mesh_events.kafka.raw_fetch import Answer
 from spark_streams.unpacking import UnreadError, unpacked
 

@@ -15,10 +15,7 @@ from typing import Any, Protocol, TypeVar
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from mesh_events.errors import InfrastructureError, StateFaultError
-from mesh_events.kafka.connection import (
-    Connection,
-    translating,
-)
+from mesh_events.kafka.connection import Connection, translating
 from mesh_events.kafka.raw_fetch import RawTopics
 from spark_streams.last import Each, Last, Search, Way
 

@@ -10,11 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from mesh_events.kafka.connection import (
-    TOPIC_IDS,
-    Connection,
-    known_topics,
-)
+from mesh_events.kafka.connection import TOPIC_IDS, Connection, known_topics
 from spark_streams.copy import with_provenance
 from spark_streams.engine import Answer, CopySpec, Failed, Running, States
 from spark_streams.error_names import error_name

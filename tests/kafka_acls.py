@@ -16,7 +16,7 @@ from confluent_kafka.admin import (
 from mesh_events.kafka.connection import Connection
 from mesh_events.kafka.requests import send
 from processors.acls import codes, kafka, wire
-from processors.rights import Acl
+from processors.clusters.rights import Acl
 
 _TIMEOUT_S = 15
 

@@ -12,10 +12,7 @@ from aiokafka.protocol.produce import ProduceRequest
 from aiokafka.record.util import calc_crc32c
 from aiokafka.structs import TopicPartition
 
-from mesh_events.kafka.connection import (
-    SCRAM,
-    Connection,
-)
+from mesh_events.kafka.connection import SCRAM, Connection
 from mesh_events.kafka.transport import protocol
 
 

@@ -39,18 +39,12 @@ from mesh_events.meta import MESH_DOMAIN, Event, Meta, derived_id
 from mesh_events.record import Record
 from mesh_events.signing import SigningKey
 from mesh_events.vocabulary import EVENTS
-from processors.decision import Basis, set_aside
+from processors.governor.decision import Basis, set_aside
 from projections.deciding.consequences import consequences
 from projections.deciding.decide import decide
 from projections.deciding.named_keys import owner
 from projections.deciding.unusable import Run
-from projections.deciding.verdict import (
-    Accepted,
-    Quarantined,
-    Rejected,
-    Verdict,
-    Waiting,
-)
+from projections.deciding.verdict import Accepted, Quarantined, Rejected, Verdict, Waiting
 from projections.fold import apply
 from projections.image import EMPTY, Image
 from projections.replay import entry_of

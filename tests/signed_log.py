@@ -5,10 +5,7 @@ from dataclasses import replace
 
 from mesh_events import intents
 from mesh_events.codec import has_valid_signature
-from mesh_events.integrity.checkpoint import (
-    SignedCheckpoint,
-    origin_of,
-)
+from mesh_events.integrity.checkpoint import SignedCheckpoint, origin_of
 from mesh_events.record import Record
 from projections.integrity.chain import chained
 from projections.integrity.ledger import Ledger

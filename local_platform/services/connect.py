@@ -28,10 +28,7 @@ from local_platform.services.java import (
 )
 from local_platform.site import Site
 from mesh_events.files import write_atomically
-from mesh_events.kafka.connection import (
-    LOGIN_MODULE,
-    TOPIC_IDS,
-)
+from mesh_events.kafka.connection import LOGIN_MODULE, TOPIC_IDS
 from mesh_events.references import resolve
 from processors.connect import REST_EXTENSION
 from processors.connect.principals import group_of

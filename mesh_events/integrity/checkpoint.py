@@ -19,11 +19,7 @@ from hashlib import sha256
 from itertools import pairwise
 from urllib.parse import quote
 
-from mesh_events.integrity.note import (
-    Note,
-    parse_note,
-    signed,
-)
+from mesh_events.integrity.note import Note, parse_note, signed
 from mesh_events.signing import SigningKey
 from mesh_events.topics import GOVERNANCE
 

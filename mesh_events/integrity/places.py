@@ -11,10 +11,7 @@ from pathlib import Path
 from confluent_kafka import Message
 
 from mesh_events.errors import ConfigurationError
-from mesh_events.integrity.checkpoint import (
-    SignedCheckpoint,
-    read_checkpoint,
-)
+from mesh_events.integrity.checkpoint import SignedCheckpoint, read_checkpoint
 from mesh_events.integrity.note import SIGNATURE
 from mesh_events.kafka.connection import Connection
 from mesh_events.kafka.partition_reader import PartitionReader

@@ -11,10 +11,7 @@ from aiokafka.protocol.types import Array, Boolean, Float64, Int16, Int32, Schem
 
 from mesh_events.errors import InfrastructureError
 from mesh_events.kafka.connection import Connection
-from mesh_events.kafka.requests import (
-    reading,
-    send,
-)
+from mesh_events.kafka.requests import reading, send
 
 PRODUCED, CONSUMED = "producer_byte_rate", "consumer_byte_rate"
 """Bytes per second and broker."""

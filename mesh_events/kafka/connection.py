@@ -9,10 +9,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Message
 
 from mesh_events.errors import InfrastructureError, LoginRefusedError, RefusedError
-from mesh_events.kafka.transport import (
-    Tls,
-    protocol,
-)
+from mesh_events.kafka.transport import Tls, protocol
 
 SCRAM = "SCRAM-SHA-512"
 PARTITIONER = "murmur2_random"

@@ -12,10 +12,7 @@ from struct import error as StructError  # noqa: N812 - it is a class
 from typing import Any, NamedTuple
 
 from mesh_events.errors import InfrastructureError, LoginRefusedError, RefusedError
-from mesh_events.kafka.connection import (
-    SCRAM,
-    Connection,
-)
+from mesh_events.kafka.connection import SCRAM, Connection
 from mesh_events.kafka.transport import protocol
 
 TIMEOUT_S = 20.0

@@ -10,10 +10,7 @@ from aiokafka.client import AIOKafkaClient
 from aiokafka.errors import KafkaError
 
 from mesh_events.errors import InfrastructureError
-from mesh_events.kafka.connection import (
-    SCRAM,
-    Connection,
-)
+from mesh_events.kafka.connection import SCRAM, Connection
 from mesh_events.kafka.transport import protocol
 
 _BROKEN = (

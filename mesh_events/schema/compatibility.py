@@ -11,10 +11,7 @@ from enum import StrEnum
 from itertools import islice
 from typing import Any
 
-from mesh_events.schema.full_names import (
-    named_types,
-    with_full_names,
-)
+from mesh_events.schema.full_names import named_types, with_full_names
 from mesh_events.schema.resolution import (
     LOST_DIGITS,
     NO_TIME,
@@ -26,10 +23,7 @@ from mesh_events.schema.resolution import (
     Comparison,
     type_text,
 )
-from mesh_events.schema.size import (
-    MOST_LEVELS,
-    require_bounded,
-)
+from mesh_events.schema.size import MOST_LEVELS, require_bounded
 
 _MOST_FIELDS = 5000
 _MOST_REASONS = 1000

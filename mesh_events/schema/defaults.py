@@ -10,10 +10,7 @@ from typing import Any
 
 from mesh_events.schema.full_names import named_types
 from mesh_events.schema.resolution import Comparison
-from mesh_events.schema.size import (
-    SchemaTooLargeError,
-    inner_types,
-)
+from mesh_events.schema.size import SchemaTooLargeError, inner_types
 
 MOST_ADDED = 512
 """Bytes of defaults that each item of an array, or value of a map, may get."""

@@ -11,13 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mesh_events.errors import InvalidValueError
-from mesh_events.schema.full_names import (
-    PRIMITIVE,
-    definitions,
-    full_name,
-    is_named,
-    joined,
-)
+from mesh_events.schema.full_names import PRIMITIVE, definitions, full_name, is_named, joined
 
 _INNER = ("items", "values")
 

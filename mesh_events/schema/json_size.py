@@ -10,10 +10,7 @@ from typing import Any
 
 from mesh_events.errors import RefusedError
 from mesh_events.schema.patterns import matcher
-from mesh_events.schema.size import (
-    MOST_CHARACTERS,
-    SchemaTooLargeError,
-)
+from mesh_events.schema.size import MOST_CHARACTERS, SchemaTooLargeError
 
 MOST_LEVELS = 128
 """Objects and arrays within each other; a property is two of them."""

@@ -14,15 +14,8 @@ from enum import Enum
 from typing import Any
 
 from mesh_events.errors import RefusedError
-from mesh_events.schema.full_names import (
-    named_types,
-    with_full_names,
-)
-from mesh_events.schema.linear_patterns import (
-    LinearPattern,
-    PatternError,
-    linear_pattern,
-)
+from mesh_events.schema.full_names import named_types, with_full_names
+from mesh_events.schema.linear_patterns import LinearPattern, PatternError, linear_pattern
 from mesh_events.schema.size import (
     MOST_LEVELS,
     SchemaTooLargeError,

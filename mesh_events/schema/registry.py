@@ -17,17 +17,8 @@ from mesh_events.errors import (
     MeshError,
     RefusedError,
 )
-from mesh_events.schema.compatibility import (
-    Level,
-    breaks,
-    misread,
-)
-from mesh_events.schema.definition import (
-    Definition,
-    Kind,
-    Reference,
-    Version,
-)
+from mesh_events.schema.compatibility import Level, breaks, misread
+from mesh_events.schema.definition import Definition, Kind, Reference, Version
 from mesh_events.schema.inlining import inlined
 from mesh_events.schema.known_ids import FILE as KNOWN_IDS
 from mesh_events.schema.known_ids import KnownIds

@@ -9,18 +9,9 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from mesh_events.schema.full_names import (
-    named_types,
-    with_full_names,
-)
-from mesh_events.schema.size import (
-    SchemaTooLargeError,
-    require_bounded,
-)
-from mesh_events.schema.times import (
-    is_zoned,
-    times_of,
-)
+from mesh_events.schema.full_names import named_types, with_full_names
+from mesh_events.schema.size import SchemaTooLargeError, require_bounded
+from mesh_events.schema.times import is_zoned, times_of
 
 _TOP = "the value"
 MOST_STEPS = 500_000

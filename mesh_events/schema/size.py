@@ -9,10 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mesh_events.errors import RefusedError
-from mesh_events.schema.full_names import (
-    named_types,
-    with_full_names,
-)
+from mesh_events.schema.full_names import named_types, with_full_names
 
 CODE = "schema_too_large"
 MOST_CHARACTERS = 1_000_000

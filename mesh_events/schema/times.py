@@ -8,11 +8,7 @@ and in `connect.parameters`. To Avro a logical type of another type than its own
 from typing import Any
 
 from mesh_events.errors import RefusedError
-from mesh_events.schema.full_names import (
-    fields_of,
-    named_types,
-    with_full_names,
-)
+from mesh_events.schema.full_names import fields_of, named_types, with_full_names
 from mesh_events.schema.size import inner_types
 
 _TIMES = {

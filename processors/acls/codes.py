@@ -1,4 +1,4 @@
-"""Numbers of Kafka's protocol for the words of `processors.rights.Acl`."""
+"""Numbers of Kafka's protocol for the words of `processors.clusters.rights.Acl`."""
 
 RESOURCES = {
     2: "topic",

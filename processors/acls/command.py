@@ -4,7 +4,7 @@ import re
 import shlex
 
 from processors.acls.codes import OPERATIONS, USER
-from processors.rights import Acl
+from processors.clusters.rights import Acl
 
 _OPTIONS = {
     "topic": "--topic",

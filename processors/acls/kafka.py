@@ -13,7 +13,7 @@ from confluent_kafka.admin import (
 )
 
 from processors.acls.codes import USER
-from processors.rights import Acl, Binding, Resource
+from processors.clusters.rights import Acl, Binding, Resource
 
 _RESOURCES = {
     Resource.TOPIC.value: ResourceType.TOPIC,

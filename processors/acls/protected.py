@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from processors.rights import EVERYBODY, Acl
+from processors.clusters.rights import EVERYBODY, Acl
 
 HARMFUL = {
     "topic": frozenset({"all", "read", "write", "create", "alter", "alter-configs", "delete"}),

@@ -4,9 +4,9 @@ import re
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from processors.clusters.principals import connector_of, flow_of
+from processors.clusters.rights import Acl
 from processors.connect.principals import PRINCIPALS, offsets_of
-from processors.principals import connector_of, flow_of
-from processors.rights import Acl
 from projections.connectors.state import Connector
 from projections.image import Image
 from projections.links import Desired, Link

@@ -11,21 +11,9 @@ from aiokafka.protocol.admin import DeleteAclsRequest, DescribeAclsRequest
 
 from mesh_events.errors import InfrastructureError
 from mesh_events.kafka.connection import Connection
-from mesh_events.kafka.requests import (
-    reading,
-    send,
-)
-from processors.acls.codes import (
-    ALLOW,
-    ANY,
-    DENY,
-    LITERAL,
-    OPERATIONS,
-    PREFIXED,
-    RESOURCES,
-    USER,
-)
-from processors.rights import Acl
+from mesh_events.kafka.requests import reading, send
+from processors.acls.codes import ALLOW, ANY, DENY, LITERAL, OPERATIONS, PREFIXED, RESOURCES, USER
+from processors.clusters.rights import Acl
 
 
 def listed(login: Connection, doing: str, timeout_s: float) -> set[Acl]:

@@ -11,25 +11,15 @@ from dataclasses import dataclass, field
 from mesh_events.connectors import SHARED_SECRET, is_reference
 from mesh_events.errors import RefusedError
 from mesh_events.intents import domain_of
-from mesh_events.kafka.connection import (
-    SCRAM,
-    TOPIC_IDS,
-    jaas,
-    known_topics,
-)
+from mesh_events.kafka.connection import SCRAM, TOPIC_IDS, jaas, known_topics
+from processors.clusters.rights import Binding, Operation, Resource, reader
 from processors.connect.config_faults import LOGIN_REFUSED, without_values
 from processors.connect.principals import offsets_of, principal_of
 from processors.connect.reachable import Reachable
 from processors.connect.rest import Connect
 from processors.connect.secrets import ConnectSecrets
-from processors.rights import Binding, Operation, Resource, reader
-from projections.connectors import (
-    config as connector_config,
-)
-from projections.connectors import (
-    settings,
-    tables,
-)
+from projections.connectors import config as connector_config
+from projections.connectors import settings, tables
 from projections.connectors.own_transforms import with_own_topics
 
 NO_CONNECT = (

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from mesh_events.errors import ConfigurationError, InfrastructureError
 from mesh_events.references import resolve
 from processors.connect.rest import Connect
-from processors.domain_server import Asking
+from processors.spark.domain_server import Asking
 
 AGAIN_S = 10.0
 """A worker that could not be had is asked for again after so long."""

@@ -6,10 +6,7 @@ from itertools import islice
 from mesh_events.errors import RefusedError
 from processors.connect.databases import Connection, Login, ask
 from projections.connectors import config as connector_config
-from projections.connectors.tables import (
-    JDBC,
-    place_of,
-)
+from projections.connectors.tables import JDBC, place_of
 
 _UNIQUE = """
 SELECT n.nspname || '.' || c.relname,

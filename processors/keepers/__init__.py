@@ -2,5 +2,5 @@
 
 A keeper compares desired with actual on every change and on a timer. Each effect looks first,
 can be repeated, and names the generation that it satisfies; before each one the keeper asks
-whether this worker still reigns. Start reading with `keeper.py`.
+whether this worker still reigns. What is kept alike has a folder. Start reading with `keeper.py`.
 """

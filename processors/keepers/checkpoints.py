@@ -6,9 +6,9 @@ import structlog
 
 from mesh_events.errors import MeshError
 from mesh_events.signing import SigningKey
-from processors.checkpoint_store import CheckpointStore
 from processors.keepers.keeper import Reign
-from processors.log_watch import LogWatch
+from processors.log.checkpoint_store import CheckpointStore
+from processors.log.watch import LogWatch
 from projections.identity import Role
 from projections.image import Image
 

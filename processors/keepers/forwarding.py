@@ -17,7 +17,7 @@ import structlog
 from mesh_events.errors import MeshError
 from processors.keepers.keeper import Reign, guarded
 from processors.keepers.retry import wait_before
-from processors.lineage_receiver import Answer, Outcome, Receiver
+from processors.lineage.receiver import Answer, Outcome, Receiver
 from projections.image import Image
 
 log = structlog.get_logger(__name__)

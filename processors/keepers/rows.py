@@ -15,8 +15,8 @@ from mesh_events.read import decode_row
 from mesh_events.rows import Row
 from mesh_events.schema.registry import Registry
 from mesh_events.topics import ROW_TOPICS
+from processors.governor.row_writer import RowWriter
 from processors.keepers.keeper import Reign, guarded
-from processors.row_writer import RowWriter
 from projections.image import Image, RowKey
 from projections.rows import all_rows, row
 

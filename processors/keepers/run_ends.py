@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import structlog
 
 from mesh_events.errors import MeshError
-from processors.keepers.connector_telling import ConnectorTelling
+from processors.keepers.connectors.telling import ConnectorTelling
 from processors.keepers.keeper import Reign, guarded
-from processors.keepers.link_telling import Telling
-from processors.keepers.statement_telling import StatementTelling
-from processors.lineage import Lineage
+from processors.keepers.links.telling import Telling
+from processors.keepers.statements.telling import StatementTelling
+from processors.lineage.events import Lineage
 from projections.image import Image
 from projections.lineage.runs import EndedRun
 

@@ -7,14 +7,10 @@ consumer groups are the mesh's.
 import re
 from dataclasses import replace
 
-from mesh_events.kafka.connection import (
-    TOPIC_IDS,
-    Connection,
-    known_topics,
-)
+from mesh_events.kafka.connection import TOPIC_IDS, Connection, known_topics
+from processors.clusters.principals import LINKS
+from processors.clusters.rights import Binding, Operation, Resource
 from processors.mirror import TRANSFORMATION
-from processors.principals import LINKS
-from processors.rights import Binding, Operation, Resource
 from spark_streams.engine import CopySpec
 
 OFFSETS = "mesh.mirror-offsets"

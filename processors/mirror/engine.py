@@ -9,10 +9,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from mesh_events.errors import MeshError, RefusedError
-from mesh_events.kafka.connection import (
-    is_denied,
-    translated,
-)
+from mesh_events.kafka.connection import is_denied, translated
 from processors.connect.own_worker import StartingError
 from processors.connect.rest import Connect, Deployed, cause
 from processors.connect.secrets import ConnectSecrets

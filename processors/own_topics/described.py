@@ -7,10 +7,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, ConfigResource
 
 from mesh_events.errors import ConfigurationError
-from mesh_events.kafka.connection import (
-    Connection,
-    translated,
-)
+from mesh_events.kafka.connection import Connection, translated
 from processors.own_topics.findings import Described, findings
 from processors.own_topics.wanted import TOPICS, Durability
 

@@ -13,7 +13,7 @@ from mesh_events.errors import MeshError
 from mesh_events.integrity.checkpoint import origin_of
 from mesh_events.settings import Profile, notes_path
 from processors import logs
-from processors.checkpoint_store import CheckpointStore
+from processors.log.checkpoint_store import CheckpointStore
 from processors.settings import GOVERNOR, WorkerSettings
 from processors.snapshotting.growth import Growth, grow
 from projections.integrity.trust import Trusted

@@ -13,7 +13,7 @@ from mesh_events.errors import MeshError, StateFaultError
 from mesh_events.kafka.connection import Connection
 from mesh_events.read import LogReader
 from processors.keepers.keeper import Reign
-from processors.log_watch import LogWatch
+from processors.log.watch import LogWatch
 from processors.snapshotting.growth import Damage, Growth
 from projections.image import Image
 from snapshots.history import EVERY, OtherLogError

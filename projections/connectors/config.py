@@ -9,10 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from mesh_events.connectors import is_reference
-from projections.connectors import (
-    settings,
-    sinks,
-)
+from projections.connectors import settings, sinks
 from projections.connectors.settings import (
     JDBC_SINK,
     MOST_TASKS,
@@ -21,14 +18,7 @@ from projections.connectors.settings import (
     READERS,
     SNAPSHOT,
 )
-from projections.connectors.tables import (
-    TABLES,
-    Table,
-    beside,
-    captured,
-    filled,
-    tables,
-)
+from projections.connectors.tables import TABLES, Table, beside, captured, filled, tables
 from projections.connectors.values import items
 
 __all__ = ["JDBC_SINK", "MOST_TASKS", "POSTGRES", "Table", "captured", "filled"]

@@ -6,10 +6,7 @@ from dataclasses import dataclass
 
 from projections.connectors import patterns
 from projections.connectors.own_transforms import EVENT_ROUTER
-from projections.connectors.values import (
-    PATTERN,
-    ROUTED,
-)
+from projections.connectors.values import PATTERN, ROUTED
 
 Config = Mapping[str, str]
 _KAFKA = "org.apache.kafka.connect.transforms"

@@ -7,14 +7,8 @@ that is not here at all is allowed by the operator, with its settings (`SDM_CONN
 
 from collections.abc import Iterator, Mapping
 
-from projections.connectors import (
-    fields,
-    transforms,
-)
-from projections.connectors.own_transforms import (
-    HEADERS_AS_THEY_ARE,
-    written_as_structs,
-)
+from projections.connectors import fields, transforms
+from projections.connectors.own_transforms import HEADERS_AS_THEY_ARE, written_as_structs
 from projections.connectors.values import (
     BOOLEAN,
     COLUMNS,

@@ -4,19 +4,9 @@ import re
 from collections.abc import Iterator, Mapping
 
 from projections.connectors.own_transforms import EVENT_ROUTER
-from projections.connectors.settings import (
-    OLD_ZONE,
-    ZONE,
-)
-from projections.connectors.tables import (
-    JDBC,
-    named,
-    targets,
-)
-from projections.connectors.values import (
-    LONGEST_IDENTIFIER,
-    items,
-)
+from projections.connectors.settings import OLD_ZONE, ZONE
+from projections.connectors.tables import JDBC, named, targets
+from projections.connectors.values import LONGEST_IDENTIFIER, items
 
 Config = Mapping[str, str]
 _DRIVER = frozenset({"sslmode", "ssl", "currentSchema"})

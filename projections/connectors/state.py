@@ -20,10 +20,7 @@ from mesh_events.rows import ConnectorState
 from projections import life
 from projections.connectors import config as connector_config
 from projections.copied_facts import remembered
-from projections.lineage.runs import (
-    EndedRun,
-    with_end,
-)
+from projections.lineage.runs import EndedRun, with_end
 from projections.links import Desired
 from projections.table import Table
 

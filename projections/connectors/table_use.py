@@ -10,16 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from immutables import Map
 
 from mesh_events.rows import ConnectorRow
-from projections.connectors.settings import (
-    JDBC_SINK,
-    POSTGRES,
-)
-from projections.connectors.tables import (
-    JDBC,
-    place_of,
-    tables,
-    targets,
-)
+from projections.connectors.settings import JDBC_SINK, POSTGRES
+from projections.connectors.tables import JDBC, place_of, tables, targets
 from projections.connectors.values import MOST_LISTED
 from projections.table import Table, with_entry
 

@@ -28,12 +28,7 @@ from projections.connectors.settings import (
     UNNEST,
     ZONE,
 )
-from projections.connectors.values import (
-    LONGEST_IDENTIFIER,
-    MOST_LISTED,
-    is_host,
-    items,
-)
+from projections.connectors.values import LONGEST_IDENTIFIER, MOST_LISTED, is_host, items
 
 Config = Mapping[str, str]
 TABLES = "table.include.list"

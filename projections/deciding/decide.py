@@ -14,21 +14,9 @@ from mesh_events.intents import Intent
 from mesh_events.meta import MESH_DOMAIN, milliseconds, require_actor
 from mesh_events.record import Entry, FaultCode
 from projections.deciding.consequences import CONSEQUENCES
-from projections.deciding.intents import (
-    AHEAD_MS,
-    WINDOW_MS,
-    duplicate_of,
-    too_old,
-)
+from projections.deciding.intents import AHEAD_MS, WINDOW_MS, duplicate_of, too_old
 from projections.deciding.unusable import untrusted
-from projections.deciding.verdict import (
-    Case,
-    Quarantined,
-    Refusal,
-    Rejected,
-    Verdict,
-    Waiting,
-)
+from projections.deciding.verdict import Case, Quarantined, Refusal, Rejected, Verdict, Waiting
 from projections.identity import Key, Role
 from projections.image import Image
 from projections.rules import (  # noqa: F401 - they fill the table

@@ -10,13 +10,7 @@ from mesh_events import statements as streaming
 from mesh_events.errors import StateFaultError
 from mesh_events.meta import Event, milliseconds
 from mesh_events.rows import AccessRow, ConnectorRow, LinkRow, ProductRow, StatementRow
-from projections import (
-    access,
-    catalog,
-    identity,
-    links,
-    statements,
-)
+from projections import access, catalog, identity, links, statements
 from projections.connectors import state
 from projections.connectors.state import Connectors
 from projections.image import Image, purge_policy, reading_place

@@ -19,10 +19,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from mesh_events.errors import MeshError
-from mesh_events.integrity.checkpoint import (
-    Checkpoint,
-    ranges,
-)
+from mesh_events.integrity.checkpoint import Checkpoint, ranges
 from mesh_events.integrity.leaf import leaf_hash
 from mesh_events.record import Record
 from projections.integrity.tree import CompactRange

@@ -11,16 +11,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
 from mesh_events.errors import MeshError
-from mesh_events.integrity.checkpoint import (
-    Range,
-    SignedCheckpoint,
-)
+from mesh_events.integrity.checkpoint import Range, SignedCheckpoint
 from mesh_events.record import SIGNER, Record
 from projections.identity import Identity, Role
-from projections.integrity.ledger import (
-    Ledger,
-    MismatchError,
-)
+from projections.integrity.ledger import Ledger, MismatchError
 
 
 class DistrustError(MeshError):

@@ -14,10 +14,7 @@ from projections.catalog import Product
 from projections.connectors.state import Connector
 from projections.identity import Application, Domain
 from projections.image import Image
-from projections.lineage.runs import (
-    End,
-    open_run,
-)
+from projections.lineage.runs import End, open_run
 from projections.lineage.sources import not_granted
 from projections.lineage.steps import Place
 from projections.links import Copy, Desired, Link

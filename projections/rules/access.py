@@ -9,12 +9,7 @@ from mesh_events.intents import (
     domain_of,
 )
 from projections.access import ENTITLED, Access, State
-from projections.deciding.verdict import (
-    Accepted,
-    Case,
-    Verdict,
-    require,
-)
+from projections.deciding.verdict import Accepted, Case, Verdict, require
 from projections.identity import Role
 from projections.image import reading_place
 from projections.lineage.sources import way_back

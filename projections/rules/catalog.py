@@ -4,12 +4,7 @@ import re
 
 from mesh_events.intents import ProductPublished, ProductUpdated, Quality, domain_of
 from projections.catalog import SCHEMA_REGISTERED
-from projections.deciding.verdict import (
-    Accepted,
-    Case,
-    Verdict,
-    require,
-)
+from projections.deciding.verdict import Accepted, Case, Verdict, require
 from projections.quotas.kinds import Kind
 from projections.rules import names
 from projections.rules.quotas import require_room

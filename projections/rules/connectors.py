@@ -21,27 +21,14 @@ from mesh_events.connectors import (
     ConnectorUpdated,
 )
 from mesh_events.intents import domain_of
-from projections.connectors import (
-    config as connector_config,
-)
-from projections.connectors import (
-    table_use,
-    tables,
-    task_use,
-)
+from projections.connectors import config as connector_config
+from projections.connectors import table_use, tables, task_use
 from projections.connectors.state import Connector
-from projections.deciding.verdict import (
-    Case,
-    Verdict,
-    require,
-)
+from projections.deciding.verdict import Case, Verdict, require
 from projections.identity import Role
 from projections.image import Image
 from projections.lineage import steps
-from projections.lineage.sources import (
-    not_granted,
-    way_back,
-)
+from projections.lineage.sources import not_granted, way_back
 from projections.lineage.topic_use import fillers
 from projections.quotas.kinds import Kind
 from projections.rules import life, names

@@ -2,12 +2,7 @@
 
 from mesh_events.intents import DomainFrozen, DomainQuarantined, DomainReleased, DomainThawed
 from mesh_events.meta import MESH_DOMAIN, milliseconds
-from projections.deciding.verdict import (
-    Accepted,
-    Case,
-    Verdict,
-    require,
-)
+from projections.deciding.verdict import Accepted, Case, Verdict, require
 from projections.identity import Role
 from projections.rules import names
 from projections.rules.parties import require_operator

@@ -13,12 +13,7 @@ from mesh_events.intents import (
     intents_login,
 )
 from mesh_events.signing import is_proven, is_public_key, is_weak_key
-from projections.deciding.verdict import (
-    Accepted,
-    Case,
-    Verdict,
-    require,
-)
+from projections.deciding.verdict import Accepted, Case, Verdict, require
 from projections.identity import Role
 from projections.quotas.kinds import Kind
 from projections.rules import logins, names

@@ -2,12 +2,7 @@
 
 from mesh_events.intents import domain_of
 from projections.connectors.state import Connector
-from projections.deciding.verdict import (
-    Accepted,
-    Case,
-    Verdict,
-    require,
-)
+from projections.deciding.verdict import Accepted, Case, Verdict, require
 from projections.identity import Role
 from projections.links import Desired, Link
 from projections.rules import names

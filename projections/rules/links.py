@@ -11,12 +11,7 @@ from mesh_events.intents import (
 )
 from projections.access import ENTITLED, State
 from projections.deciding.consequences import resumption
-from projections.deciding.verdict import (
-    Accepted,
-    Case,
-    Verdict,
-    require,
-)
+from projections.deciding.verdict import Accepted, Case, Verdict, require
 from projections.identity import Role
 from projections.links import Desired, Link, link_id
 from projections.quotas.kinds import Kind

@@ -2,10 +2,7 @@
 
 from mesh_events.intents import domain_of, intents_login
 from mesh_events.meta import MESH_DOMAIN
-from projections.deciding.verdict import (
-    Case,
-    require,
-)
+from projections.deciding.verdict import Case, require
 
 _MESH = f"{MESH_DOMAIN}."
 

@@ -1,10 +1,7 @@
 """Whether who speaks, or is spoken of, is one that an intent may name: shared by several rules."""
 
 from mesh_events.intents import domain_of
-from projections.deciding.verdict import (
-    Case,
-    require,
-)
+from projections.deciding.verdict import Case, require
 from projections.identity import Role
 from projections.image import Image
 

@@ -1,9 +1,6 @@
 """Rules for quotas: what a domain has of each kind is bounded, since the mesh keeps it for ever."""
 
-from projections.deciding.verdict import (
-    Case,
-    require,
-)
+from projections.deciding.verdict import Case, require
 from projections.identity import Role
 from projections.quotas.kinds import Kind, Used
 

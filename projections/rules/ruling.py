@@ -3,11 +3,7 @@
 from functools import singledispatch
 
 from mesh_events.intents import Intent
-from projections.deciding.verdict import (
-    Case,
-    Rejected,
-    Verdict,
-)
+from projections.deciding.verdict import Case, Rejected, Verdict
 
 
 @singledispatch

@@ -16,29 +16,17 @@ from mesh_events.statements import (
     StatementUpdated,
     Wording,
 )
-from projections.deciding.verdict import (
-    Case,
-    Verdict,
-    require,
-)
+from projections.deciding.verdict import Case, Verdict, require
 from projections.identity import Role
 from projections.lineage import steps
-from projections.lineage.sources import (
-    not_granted,
-    way_back,
-)
+from projections.lineage.sources import not_granted, way_back
 from projections.lineage.topic_use import fillers
 from projections.quotas.kinds import Kind
 from projections.rules import life, names
 from projections.rules.parties import require_application
 from projections.rules.quotas import require_record, require_room
 from projections.rules.ruling import judge
-from projections.statements import (
-    DEAD_LETTERS,
-    DESTINATION_FREE,
-    STATEMENT_SOUND,
-    Statement,
-)
+from projections.statements import DEAD_LETTERS, DESTINATION_FREE, STATEMENT_SOUND, Statement
 
 LONGEST_SQL = 20_000
 MOST_TABLES = 16

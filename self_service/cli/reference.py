@@ -10,10 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from self_service.cli.app import COMMANDS, load
-from self_service.cli.framework.options import (
-    arguments,
-    usage,
-)
+from self_service.cli.framework.options import arguments, usage
 
 PAGE = Path("docs") / "reference" / "cli.md"
 _HEAD = """\

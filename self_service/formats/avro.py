@@ -15,22 +15,10 @@ from mesh_events import avro
 from mesh_events.errors import InvalidValueError, RefusedError
 from mesh_events.schema import compatibility
 from mesh_events.schema.compatibility import Field
-from mesh_events.schema.full_names import (
-    named_types,
-    with_full_names,
-)
-from mesh_events.schema.inlining import (
-    UndefinedTypeError,
-    inlined,
-)
-from mesh_events.schema.patterns import (
-    misfits,
-    places,
-)
-from mesh_events.schema.size import (
-    SchemaTooLargeError,
-    require_bounded,
-)
+from mesh_events.schema.full_names import named_types, with_full_names
+from mesh_events.schema.inlining import UndefinedTypeError, inlined
+from mesh_events.schema.patterns import misfits, places
+from mesh_events.schema.size import SchemaTooLargeError, require_bounded
 from self_service.formats.logical import typed
 from self_service.formats.schema import HEAD, Decoded, SchemaError, UndefinedError, head
 

@@ -13,10 +13,7 @@ from referencing.jsonschema import DRAFT7, specification_with
 
 from mesh_events.errors import InvalidValueError, RefusedError
 from mesh_events.schema import json_size
-from mesh_events.schema.compatibility import (
-    Field,
-    shortened,
-)
+from mesh_events.schema.compatibility import Field, shortened
 from self_service.formats.field_walk import Walk
 from self_service.formats.json_numbers import strictly_parsed, written
 from self_service.formats.json_rules import Steps, TooManyStepsError, bounded, short

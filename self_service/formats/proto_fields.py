@@ -11,10 +11,7 @@ from google.protobuf.descriptor_pb2 import (
     FileDescriptorSet,
 )
 
-from mesh_events.schema.compatibility import (
-    Field,
-    shortened,
-)
+from mesh_events.schema.compatibility import Field, shortened
 from self_service.formats.field_walk import Walk
 
 _MESSAGE = FileDescriptorProto.MESSAGE_TYPE_FIELD_NUMBER

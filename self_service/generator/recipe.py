@@ -8,11 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from mesh_events.errors import InvalidValueError
-from mesh_events.schema.definition import (
-    Definition,
-    Kind,
-    Reference,
-)
+from mesh_events.schema.definition import Definition, Kind, Reference
 from self_service.generator.from_schema import maker
 from self_service.generator.kinds import KINDS, Options
 

@@ -10,12 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mesh_events.schema.full_names import (
-    PRIMITIVE,
-    fields_of,
-    named_types,
-    with_full_names,
-)
+from mesh_events.schema.full_names import PRIMITIVE, fields_of, named_types, with_full_names
 from spark_streams.sql.shape import row_record
 
 _NOTHING = object()

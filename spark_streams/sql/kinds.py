@@ -10,16 +10,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from mesh_events.schema.full_names import (
-    named_types,
-    with_full_names,
-)
-from mesh_events.schema.resolution import (
-    field_pairs,
-    is_of_kind,
-    kind_of,
-    picked,
-)
+from mesh_events.schema.full_names import named_types, with_full_names
+from mesh_events.schema.resolution import field_pairs, is_of_kind, kind_of, picked
 from spark_streams.sql.resolve import Query
 from spark_streams.sql.shape import Meaning, meaning
 from spark_streams.sql.tree import Between, Binary, Cast, Column, In, Is, Node

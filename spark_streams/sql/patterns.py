@@ -11,10 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 from unicodedata import category
 
-from mesh_events.schema.linear_patterns import (
-    LinearPattern,
-    linear_pattern,
-)
+from mesh_events.schema.linear_patterns import LinearPattern, linear_pattern
 from spark_streams.sql.regex import (
     RegexError,
     Use,

@@ -7,14 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from mesh_events.errors import RefusedError
-from mesh_events.schema.compatibility import (
-    misread,
-    taking_aliases,
-)
-from mesh_events.schema.defaults import (
-    MOST_ADDED,
-    added_to_items,
-)
+from mesh_events.schema.compatibility import misread, taking_aliases
+from mesh_events.schema.defaults import MOST_ADDED, added_to_items
 from mesh_events.schema.size import (
     MOST_TOGETHER,
     TOO_MANY_VERSIONS,

@@ -12,12 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from mesh_events.errors import RefusedError
-from mesh_events.schema.full_names import (
-    fields_of,
-    full_name,
-    joined,
-    named_types,
-)
+from mesh_events.schema.full_names import fields_of, full_name, joined, named_types
 from mesh_events.schema.patterns import require_patterns
 from mesh_events.schema.times import require_one_meaning
 from spark_streams.sql import validated

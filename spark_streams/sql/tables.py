@@ -2,11 +2,7 @@
 
 from collections.abc import Mapping
 
-from mesh_events.kafka.connection import (
-    TOPIC_IDS,
-    Connection,
-    known_topics,
-)
+from mesh_events.kafka.connection import TOPIC_IDS, Connection, known_topics
 from spark_streams.jvm import CONFIG
 from spark_streams.sql.frame import Topic
 

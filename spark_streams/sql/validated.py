@@ -8,10 +8,7 @@ that may be somebody's name.
 from collections.abc import Sequence
 from typing import Any
 
-from mesh_events.schema.patterns import (
-    Each,
-    places,
-)
+from mesh_events.schema.patterns import Each, places
 from mesh_events.schema.size import SchemaTooLargeError
 from spark_streams.jvm import MATCHES
 

@@ -15,9 +15,9 @@ from processors.connect.connects import Connects
 from processors.connect.own_worker import StartingError
 from processors.connect.rest import Connect, Deployed, Part
 from processors.connect.secrets import ConnectSecrets
-from processors.error_files import ErrorFiles
-from processors.keepers.connectors import ConnectorsKeeper
+from processors.keepers.connectors.connectors import ConnectorsKeeper
 from processors.keepers.keeper import ReignOverError
+from processors.spark.error_files import ErrorFiles
 from projections.connectors.state import Connector
 from tests import paper_story as story
 from tests.links.memory import QUICK, MemoryCluster

@@ -19,11 +19,11 @@ from mesh_events.kafka.partition_reader import PartitionReader
 from mesh_events.meta import new_id
 from mesh_events.read import LogReader
 from mesh_events.schema.registry import Registry
-from processors.clusters import KafkaAdmin
-from processors.lineage import JobRun, LineageTopic
-from processors.lineage_reader import LineageReader
-from processors.log_end import LogEnd
-from processors.row_writer import RowWriter
+from processors.clusters.kafka import KafkaAdmin
+from processors.governor.row_writer import RowWriter
+from processors.lineage.events import JobRun, LineageTopic
+from processors.lineage.reader import LineageReader
+from processors.log.end import LogEnd
 from projections.rows import all_rows
 from spark_streams.log import KafkaLog
 from tests import paper_story as story

@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 
 from local_platform import Endpoints
 from mesh_events.facts import LinkActivated
-from processors.keepers import links
+from processors.keepers.links import links
 from projections.links import State
 from spark_streams.log import KafkaLog
 from spark_streams.spark import SparkEngine

@@ -16,9 +16,9 @@ from local_platform import Endpoints
 from local_platform.settings import PlatformSettings
 from mesh_events.intents import domain_of
 from mesh_events.references import resolve
-from processors.clusters import KafkaAdmin
+from processors.clusters.kafka import KafkaAdmin
+from processors.clusters.rights import Resource
 from processors.connect.principals import principal_of
-from processors.rights import Resource
 from self_service.cli.framework.exits import ExitCode
 from tests.integration.connect_owner import owner, shared, worker_of
 from tests.integration.test_cli import Party, Sdm, filled, register, sdm

@@ -12,7 +12,7 @@ from local_platform import PlatformSettings
 from mesh_events import references
 from mesh_events.facts import Remedy
 from mesh_events.intents import ProductUpdated
-from processors.rights import Acl
+from processors.clusters.rights import Acl
 from self_service.cli.app import app
 from self_service.cli.framework.exits import ExitCode
 from tests.integration.rights.test_drift import changed_behind, told, wait_told

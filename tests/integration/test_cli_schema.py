@@ -12,10 +12,7 @@ from typer.testing import CliRunner
 
 from local_platform import Endpoints, PlatformSettings
 from mesh_events.references import resolve
-from mesh_events.schema.compatibility import (
-    Level,
-    breaks,
-)
+from mesh_events.schema.compatibility import Level, breaks
 from self_service.cli.app import app
 from self_service.cli.framework.exits import ExitCode
 from tests.mesh_fixtures import kit

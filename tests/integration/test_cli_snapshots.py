@@ -10,10 +10,7 @@ from mesh_events.read import LogReader
 from projections.image import Image
 from projections.replay import fold
 from self_service.cli.audit import log
-from self_service.cli.audit.log import (
-    Filter,
-    Wanted,
-)
+from self_service.cli.audit.log import Filter, Wanted
 from self_service.cli.framework.options import Reading
 from self_service.cli.mesh import recall
 from self_service.cli.mesh.context import Mesh as Home

@@ -9,8 +9,8 @@ from confluent_kafka.admin import AdminClient
 
 from local_platform import Endpoints
 from mesh_events.kafka.connection import Connection
-from processors.clusters import KafkaAdmin
-from processors.rights import Acl
+from processors.clusters.kafka import KafkaAdmin
+from processors.clusters.rights import Acl
 from spark_streams.log import KafkaLog
 from tests.kafka_acls import made, unmade
 from tests.links.cluster_contract import ClusterContract

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from local_platform import Endpoints
-from processors.clusters import KafkaAdmin
+from processors.clusters.kafka import KafkaAdmin
 from processors.connect.rest import Connect
 from tests.connectors.connect_contract import ConnectContract
 from tests.links.real import until

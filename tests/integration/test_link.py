@@ -21,11 +21,11 @@ from mesh_events.facts import (
     LinkStopped,
 )
 from mesh_events.intents import OnRevoke
-from processors.error_files import ErrorFiles
-from processors.keepers.fence import bindings_of
-from processors.keepers.links import CopyPlan
-from processors.lineage import LineageTopic
-from processors.rights import reader
+from processors.clusters.rights import reader
+from processors.keepers.flows.fence import bindings_of
+from processors.keepers.links.links import CopyPlan
+from processors.lineage.events import LineageTopic
+from processors.spark.error_files import ErrorFiles
 from projections.links import Copy, State
 from spark_streams.copy import with_provenance
 from spark_streams.engine import CopySpec, Failed

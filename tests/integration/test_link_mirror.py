@@ -13,7 +13,7 @@ from local_platform.layout import Layout
 from local_platform.state import PlatformState
 from mesh_events.facts import CopyPurged, LinkActivated, LinkFailed
 from mesh_events.intents import Engine
-from processors.keepers import fence
+from processors.keepers.flows import fence
 from projections.links import State
 from tests.links.real import RealMirror, assert_exact, until
 from tests.mesh_fixtures import connect_service

@@ -24,12 +24,9 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from mesh_events.errors import InfrastructureError
 from mesh_events.intents import ClusterRegistered, LinkPaused, LinkResumed
 from mesh_events.references import resolve
-from mesh_events.schema.definition import (
-    Definition,
-    Version,
-)
+from mesh_events.schema.definition import Definition, Version
 from mesh_events.schema.registry import Registry
-from processors.own_registry import OwnRegistry
+from processors.registries.own_registry import OwnRegistry
 from projections.image import Image
 from projections.links import Link, State
 from spark_streams.errors import CopyError

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from mesh_events.kafka.connection import Connection
-from processors.clusters import ClusterAdmin
-from processors.rights import Acl, Binding, Operation, Resource
+from processors.clusters.kafka import ClusterAdmin
+from processors.clusters.rights import Acl, Binding, Operation, Resource
 
 
 class ClusterContract(ABC):

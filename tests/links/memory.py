@@ -13,13 +13,13 @@ from typing import Any
 from mesh_events.errors import InfrastructureError, RefusedError
 from mesh_events.intents import Engine
 from mesh_events.kafka.connection import Connection
-from processors.clusters import Login, Topic
-from processors.keepers.flow_ends import Reach
-from processors.keepers.flow_pace import Pace
-from processors.keepers.links import LinksKeeper, Mirrors
-from processors.keepers.partition_limit import MOST_PARTITIONS
-from processors.keepers.starts import Starts
-from processors.rights import Acl, Binding, Operation, Resource
+from processors.clusters.kafka import Login, Topic
+from processors.clusters.rights import Acl, Binding, Operation, Resource
+from processors.keepers.flows.ends import Reach
+from processors.keepers.flows.pace import Pace
+from processors.keepers.flows.partition_limit import MOST_PARTITIONS
+from processors.keepers.flows.starts import Starts
+from processors.keepers.links.links import LinksKeeper, Mirrors
 from projections.identity import Cluster
 from projections.image import Image
 from spark_streams.engine import Answer, CopySpec, Failed, Running, States

@@ -11,18 +11,18 @@ from openlineage.client.event_v2 import RunState
 
 from local_platform import Endpoints
 from mesh_events.intents import Engine
-from processors.clusters import KafkaAdmin
+from processors.clusters.kafka import KafkaAdmin
 from processors.connect.principals import group_of
 from processors.connect.rest import Connect
 from processors.connect.secrets import ConnectSecrets
-from processors.error_files import ErrorFiles
-from processors.keepers import fence
-from processors.keepers.flow_ends import ClusterLogs, Reach
-from processors.keepers.flow_pace import Pace
-from processors.keepers.links import LinksKeeper, Mirrors
-from processors.keepers.partition_limit import MOST_PARTITIONS
-from processors.lineage import JobRun
+from processors.keepers.flows import fence
+from processors.keepers.flows.ends import ClusterLogs, Reach
+from processors.keepers.flows.pace import Pace
+from processors.keepers.flows.partition_limit import MOST_PARTITIONS
+from processors.keepers.links.links import LinksKeeper, Mirrors
+from processors.lineage.events import JobRun
 from processors.mirror.engine import MirrorEngine
+from processors.spark.error_files import ErrorFiles
 from projections.identity import Cluster
 from spark_streams.spark import SparkEngine
 from tests.links.desk import Desk

@@ -19,12 +19,7 @@ from mesh_events.meta import Event
 from mesh_events.record import Fault, FaultCode, Record
 from projections.connectors.tables import route
 from projections.deciding.unusable import Run
-from projections.deciding.verdict import (
-    Accepted,
-    Quarantined,
-    Rejected,
-    Verdict,
-)
+from projections.deciding.verdict import Accepted, Quarantined, Rejected, Verdict
 from projections.image import Image
 from projections.replay import entry_of
 from tests import paper_story as story

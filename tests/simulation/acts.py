@@ -12,8 +12,8 @@ from mesh_events import intents
 from mesh_events.decisions import GovernorStarted, IntentAccepted, MeshRole
 from mesh_events.facts import AclApplied, CheckPassed
 from mesh_events.meta import MESH_DOMAIN, derived_id
-from processors.drift import Policy
-from processors.rights import reader
+from processors.clusters.drift import Policy
+from processors.clusters.rights import reader
 from tests.links.memory import MemoryTopic
 from tests.paper_log import at, key, meta
 from tests.simulation.interrupts import Fault, Interrupt

@@ -11,16 +11,11 @@ from typing import Any
 from mesh_events.codec import decode
 from mesh_events.meta import MESH_DOMAIN, milliseconds
 from mesh_events.record import Entry, Fault, FaultCode, Record
-from processors.keepers.wishes import desired
-from processors.rights import Binding, Operation
+from processors.clusters.rights import Binding, Operation
+from processors.keepers.rights.wishes import desired
 from projections.access import State
 from projections.deciding.decide import decide
-from projections.deciding.verdict import (
-    Accepted,
-    Quarantined,
-    Rejected,
-    Verdict,
-)
+from projections.deciding.verdict import Accepted, Quarantined, Rejected, Verdict
 from projections.fold import apply
 from projections.image import TOLERANCE_MS, Image
 from projections.rows import row

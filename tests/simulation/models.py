@@ -12,8 +12,8 @@ from mesh_events.meta import Event
 from mesh_events.record import Record
 from mesh_events.rows import Row
 from mesh_events.signing import SigningKey
-from processors.clusters import Login, Topic
-from processors.rights import Acl, Binding
+from processors.clusters.kafka import Login, Topic
+from processors.clusters.rights import Acl, Binding
 from projections.image import Image
 from spark_streams.engine import CopySpec, States
 from spark_streams.last import Last

@@ -10,21 +10,17 @@ from mesh_events.decisions import Decision
 from mesh_events.meta import Event
 from mesh_events.record import Record
 from mesh_events.signing import SigningKey
-from processors import governor, reign
-from processors.governor import Governor
-from processors.keepers import fence, flow_start
-from processors.keepers.rights import RightsKeeper
+from processors.governor import governor
+from processors.governor.governor import Governor
+from processors.governor.mesh_clock import MeshClock
+from processors.governor.ordering import Ordering
+from processors.keepers.flows import fence, starting
+from processors.keepers.rights.rights import RightsKeeper
+from processors.keepers.rights.strangers import Strangers
 from processors.keepers.rows import RowsKeeper
-from processors.keepers.strangers import Strangers
-from processors.mesh_clock import MeshClock
-from processors.ordering import Ordering
-from processors.reign import LogReign
-from projections import (
-    access,
-    fold,
-    identity,
-    links,
-)
+from processors.worker import reign
+from processors.worker.reign import LogReign
+from projections import access, fold, identity, links
 from projections.deciding import intents as pending
 from projections.deciding import unusable
 from projections.deciding.intents import Intents
@@ -203,7 +199,7 @@ def earlier_incarnations_keep_the_right_to_write(patch: pytest.MonkeyPatch) -> N
     def shut(_: Any, ends: Any, __: Any, destination: Any, ___: Any) -> None:
         fence.settle(ends.destination_log, ends.flow.topic, destination.partitions, 0)
 
-    patch.setattr(flow_start.FlowStart, "_shut", shut)
+    patch.setattr(starting.FlowStart, "_shut", shut)
 
 
 @planted
@@ -234,7 +230,7 @@ def rights_are_called_gone_without_a_look(patch: pytest.MonkeyPatch) -> None:
 
 @planted
 def rights_are_given_before_the_grant(patch: pytest.MonkeyPatch) -> None:
-    from processors.keepers import wishes
+    from processors.keepers.rights import wishes
     from projections.access import State
 
     real = wishes._of_access
@@ -249,7 +245,7 @@ def rights_are_given_before_the_grant(patch: pytest.MonkeyPatch) -> None:
 
 @planted
 def a_domain_in_quarantine_keeps_what_it_was_granted(patch: pytest.MonkeyPatch) -> None:
-    from processors.keepers import wishes
+    from processors.keepers.rights import wishes
 
     real = wishes._of_access
 
@@ -310,7 +306,7 @@ def revoked_keys_of_the_mesh_count_on(patch: pytest.MonkeyPatch) -> None:
 
 @planted
 def rights_without_a_report_are_taken_for_gone(patch: pytest.MonkeyPatch) -> None:
-    from processors.keepers import wishes
+    from processors.keepers.rights import wishes
     from projections.access import State
 
     def seen_gone(one: Any) -> bool:

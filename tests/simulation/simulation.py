@@ -13,20 +13,14 @@ import structlog
 
 from mesh_events import signing
 from mesh_events.record import Entry, Record
-from processors import governor, mesh_clock, reign
-from processors.keepers import (
-    checks,
-    credentials,
-    fence,
-    flow_end,
-    flow_ends,
-    flow_start,
-    lanes,
-    link_end,
-    rights,
-    rows,
-    strangers,
-)
+from processors.governor import governor, mesh_clock
+from processors.keepers import lanes, rows
+from processors.keepers.checks import checks
+from processors.keepers.flows import ends, fence, starting
+from processors.keepers.flows import stopping as flow_stopping
+from processors.keepers.links import stopping as link_stopping
+from processors.keepers.rights import credentials, rights, strangers
+from processors.worker import reign
 from projections.image import Image
 from tests.links import memory
 from tests.simulation.acts import obey
@@ -35,8 +29,8 @@ from tests.simulation.models import RowReader
 from tests.simulation.world import CLOCK, KEYS, POLICIES, Act, World
 
 ROUNDS = 40
-_PLACES = (governor, credentials, rights, flow_start, flow_end, link_end)
-_TIMED = (mesh_clock, reign, checks, credentials, rights, strangers, fence, lanes, flow_ends)
+_PLACES = (governor, credentials, rights, starting, flow_stopping, link_stopping)
+_TIMED = (mesh_clock, reign, checks, credentials, rights, strangers, fence, lanes, ends)
 """Modules that ask for the time."""
 
 

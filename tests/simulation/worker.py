@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 from mesh_events.decisions import MeshRole
 from mesh_events.errors import ConfigurationError, InfrastructureError
-from processors.drift import Policy
-from processors.governor import Governor
-from processors.keepers.checks import ChecksKeeper
-from processors.keepers.credentials import CredentialsKeeper
-from processors.keepers.flow_ends import Reach
+from processors.clusters.drift import Policy
+from processors.governor.governor import Governor
+from processors.keepers.checks.checks import ChecksKeeper
+from processors.keepers.flows.ends import Reach
+from processors.keepers.flows.starts import Starts
 from processors.keepers.keeper import Keeper, ReignOverError
-from processors.keepers.links import LinksKeeper
-from processors.keepers.rights import RightsKeeper
+from processors.keepers.links.links import LinksKeeper
+from processors.keepers.rights.credentials import CredentialsKeeper
+from processors.keepers.rights.rights import RightsKeeper
+from processors.keepers.rights.strangers import Strangers
 from processors.keepers.rows import RowsKeeper
-from processors.keepers.starts import Starts
-from processors.keepers.strangers import Strangers
-from processors.log_watch import NoWatch, Opening
-from processors.quick_start import Beginning, Start
-from processors.reign import LEASE_S, LogReign, now
+from processors.log.quick_start import Beginning, Start
+from processors.log.watch import NoWatch, Opening
+from processors.worker.reign import LEASE_S, LogReign, now
 from projections.image import Image
 from projections.integrity.chain import Chain
 from tests.links.memory import QUICK

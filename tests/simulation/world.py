@@ -9,9 +9,9 @@ from mesh_events import intents
 from mesh_events.decisions import MeshRole
 from mesh_events.errors import MeshError
 from mesh_events.record import Record
-from processors.drift import Policy
-from processors.quick_start import Start
-from processors.rights import Binding
+from processors.clusters.drift import Policy
+from processors.clusters.rights import Binding
+from processors.log.quick_start import Start
 from projections.image import Image
 from projections.integrity.tree import CompactRange
 from tests import paper_story as story

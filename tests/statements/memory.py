@@ -23,12 +23,12 @@ from mesh_events.statements import (
     StatementIntent,
     StatementUpdated,
 )
-from processors.keepers.findings import Finding, destination_free
-from processors.keepers.flow_ends import Reach
+from processors.clusters.rights import Operation
+from processors.keepers.checks.findings import Finding, destination_free
+from processors.keepers.flows.ends import Reach
+from processors.keepers.flows.partition_limit import MOST_PARTITIONS
 from processors.keepers.keeper import ReignOverError
-from processors.keepers.partition_limit import MOST_PARTITIONS
-from processors.keepers.statements import StatementsKeeper
-from processors.rights import Operation
+from processors.keepers.statements.statements import StatementsKeeper
 from projections import statements
 from projections.identity import Application, Cluster, Domain, Identity, Quarantine
 from projections.image import Image

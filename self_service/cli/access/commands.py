@@ -21,10 +21,7 @@ from mesh_events.meta import Meta
 from projections.access import Access, State
 from projections.image import Image
 from self_service.cli.access import explanation
-from self_service.cli.access.view import (
-    COLUMNS,
-    fields,
-)
+from self_service.cli.access.view import COLUMNS, fields
 from self_service.cli.framework import completion
 from self_service.cli.framework.exits import UsageError
 from self_service.cli.framework.options import (
@@ -36,12 +33,7 @@ from self_service.cli.framework.options import (
     noun,
     one_of,
 )
-from self_service.cli.framework.output import (
-    Detail,
-    Listing,
-    note,
-    show,
-)
+from self_service.cli.framework.output import Detail, Listing, note, show
 from self_service.cli.mesh import lookup
 from self_service.cli.mesh.context import Mesh
 
@@ -243,10 +235,7 @@ def credentials(
 
     A client that is connected already goes on until it has to connect again.
     """
-    from self_service.cli.domain.credentials import (
-        Form,
-        hand_out,
-    )
+    from self_service.cli.domain.credentials import Form, hand_out
 
     if (out is None) == (not show_once):
         raise UsageError("give either --out FILE or --show")

@@ -10,14 +10,8 @@ from projections.image import Image, reading_place
 from projections.lineage.readers import is_entitled
 from self_service.cli.access import reasons
 from self_service.cli.framework.options import Reading
-from self_service.cli.framework.output import (
-    Detail,
-    Listing,
-)
-from self_service.cli.framework.times import (
-    present,
-    stamp,
-)
+from self_service.cli.framework.output import Detail, Listing
+from self_service.cli.framework.times import present, stamp
 from self_service.cli.mesh import lookup
 from self_service.cli.mesh.context import Mesh
 
@@ -105,7 +99,7 @@ def _reported(image: Image, product: str, application: str, access: Access | Non
 
 def _observed(mesh: Mesh, image: Image, product: str, application: str) -> Seen:
     """What the real cluster's rights say now."""
-    from processors.clusters import KafkaAdmin
+    from processors.clusters.kafka import KafkaAdmin
 
     place = reading_place(image, product, application)
     try:
@@ -135,10 +129,7 @@ def _copied(image: Image, access: Access | None) -> dict[str, Any]:
 
 def _steps(mesh: Mesh, reading: Reading, image: Image, access: Access) -> list[dict[str, Any]]:
     """The events of this request up to the image's offset; ages count to the time asked about."""
-    from self_service.cli.audit.history import (
-        conversation,
-        steps,
-    )
+    from self_service.cli.audit.history import conversation, steps
     from self_service.cli.audit.trace import items
 
     with mesh.log() as reader:

@@ -3,16 +3,8 @@
 from typing import Any
 
 from projections.image import Image
-from projections.lineage.readers import (
-    Reader,
-    Via,
-    places,
-    readers,
-)
-from self_service.cli.framework.output import (
-    Detail,
-    Listing,
-)
+from projections.lineage.readers import Reader, Via, places, readers
+from self_service.cli.framework.output import Detail, Listing
 from self_service.cli.framework.times import stamp
 from self_service.cli.mesh import lookup
 

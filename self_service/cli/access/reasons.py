@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from mesh_events.intents import domain_of
 from mesh_events.rows import LinkState
-from processors.rights import EVERYBODY, Acl
+from processors.clusters.rights import EVERYBODY, Acl
 from projections.access import ENTITLED, Access
 from projections.image import Image
 from projections.links import Desired

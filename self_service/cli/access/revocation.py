@@ -7,10 +7,7 @@ from projections.access import ENTITLED, Access
 from projections.image import Image, purge_policy
 from projections.lineage import graph
 from projections.links import Copy
-from self_service.cli.framework.output import (
-    Detail,
-    Listing,
-)
+from self_service.cli.framework.output import Detail, Listing
 
 COLUMNS = ("topic", "cluster", "job", "name", "state")
 

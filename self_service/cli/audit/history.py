@@ -16,10 +16,7 @@ from mesh_events.record import Entry, Record
 from projections.image import EMPTY, Image
 from projections.integrity.trust import Trusted
 from projections.replay import walk
-from self_service.cli.framework.exits import (
-    NotFoundError,
-    UsageError,
-)
+from self_service.cli.framework.exits import NotFoundError, UsageError
 from self_service.cli.mesh.lookup import offset_of
 
 UNREADABLE = "unreadable"

@@ -15,50 +15,23 @@ from mesh_events.meta import MESH_DOMAIN, Kind, milliseconds
 from mesh_events.rows import Row
 from mesh_events.spelling import nearest
 from mesh_events.vocabulary import EVENTS
-from processors.principals import job_name
+from processors.clusters.principals import job_name
 from projections.access import Access
 from projections.checksum import checksum, rows_checksum
 from projections.image import Image
 from projections.links import link_id
 from projections.replay import replay as fold_on
 from projections.rows import all_rows
-from self_service.cli.audit.history import (
-    UNREADABLE,
-    History,
-    Step,
-    read,
-)
+from self_service.cli.audit.history import UNREADABLE, History, Step, read
 from self_service.cli.audit.noun import app
 from self_service.cli.framework import completion
-from self_service.cli.framework.exits import (
-    FindingError,
-    UsageError,
-)
-from self_service.cli.framework.options import (
-    Reading,
-    command,
-)
-from self_service.cli.framework.output import (
-    Detail,
-    Format,
-    Listing,
-    show,
-)
-from self_service.cli.framework.times import (
-    parse_time,
-    stamp,
-)
-from self_service.cli.mesh import (
-    lookup,
-    recall,
-)
+from self_service.cli.framework.exits import FindingError, UsageError
+from self_service.cli.framework.options import Reading, command
+from self_service.cli.framework.output import Detail, Format, Listing, show
+from self_service.cli.framework.times import parse_time, stamp
+from self_service.cli.mesh import lookup, recall
 from self_service.cli.mesh.context import Mesh
-from self_service.cli.verification.comparison import (
-    Difference,
-    differences,
-    folded,
-    published,
-)
+from self_service.cli.verification.comparison import Difference, differences, folded, published
 
 COLUMNS = ("offset", "time", "type", "subject", "domain", "actor", "outcome", "detail")
 _LEAST_READ = 1000

@@ -11,44 +11,20 @@ from mesh_events.decisions import Decision
 from mesh_events.errors import ConfigurationError, InvalidValueError
 from mesh_events.files import write_atomically
 from mesh_events.integrity.checkpoint import origin_of
-from mesh_events.integrity.places import (
-    checkpoints,
-    read_file,
-    read_topic,
-)
+from mesh_events.integrity.places import checkpoints, read_file, read_topic
 from mesh_events.meta import Kind
 from mesh_events.settings import notes_path
 from mesh_events.signing import is_public_key
-from projections.integrity.chain import (
-    Chain,
-    ChainBreakError,
-    chained,
-)
+from projections.integrity.chain import Chain, ChainBreakError, chained
 from self_service.cli.audit.noun import app
-from self_service.cli.framework.exits import (
-    FindingError,
-    UsageError,
-)
-from self_service.cli.framework.options import (
-    Shown,
-    command,
-)
-from self_service.cli.framework.output import (
-    Detail,
-    note,
-    show,
-)
+from self_service.cli.framework.exits import FindingError, UsageError
+from self_service.cli.framework.options import Shown, command
+from self_service.cli.framework.output import Detail, note, show
 from self_service.cli.framework.times import stamp
 from self_service.cli.mesh.context import Mesh
 from self_service.cli.proof import checking as proofs
-from self_service.cli.proof.checking import (
-    Proven,
-    State,
-)
-from self_service.cli.proof.file import (
-    read,
-    written,
-)
+from self_service.cli.proof.checking import Proven, State
+from self_service.cli.proof.file import read, written
 from self_service.cli.proof.search import Search
 
 

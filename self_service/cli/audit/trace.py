@@ -7,30 +7,11 @@ import typer
 
 from mesh_events.facts import LinkAdvanced
 from mesh_events.meta import Kind
-from self_service.cli.audit.history import (
-    UNREADABLE,
-    Step,
-    consequences,
-    conversation,
-    find,
-    steps,
-)
+from self_service.cli.audit.history import UNREADABLE, Step, consequences, conversation, find, steps
 from self_service.cli.framework import completion
-from self_service.cli.framework.options import (
-    Shown,
-    command,
-    noun,
-)
-from self_service.cli.framework.output import (
-    Detail,
-    Listing,
-    show,
-)
-from self_service.cli.framework.times import (
-    present,
-    span,
-    stamp,
-)
+from self_service.cli.framework.options import Shown, command, noun
+from self_service.cli.framework.output import Detail, Listing, show
+from self_service.cli.framework.times import present, span, stamp
 from self_service.cli.mesh.context import Mesh
 
 app = noun("Traces.")

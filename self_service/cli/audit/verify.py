@@ -10,54 +10,21 @@ import typer
 
 from mesh_events.errors import InfrastructureError
 from mesh_events.integrity.checkpoint import origin_of
-from mesh_events.integrity.places import (
-    Found,
-    read_file,
-    read_topic,
-)
+from mesh_events.integrity.places import Found, read_file, read_topic
 from mesh_events.kafka.connection import Connection
 from mesh_events.read import LogReader
 from mesh_events.settings import notes_path
 from self_service.cli.audit.noun import app
-from self_service.cli.framework.exits import (
-    FindingError,
-    UsageError,
-)
-from self_service.cli.framework.finding import (
-    OF_CHECKPOINTS,
-    Finding,
-    ordered,
-)
-from self_service.cli.framework.options import (
-    Shown,
-    command,
-)
-from self_service.cli.framework.output import (
-    Detail,
-    Format,
-    Listing,
-    note,
-    show,
-)
+from self_service.cli.framework.exits import FindingError, UsageError
+from self_service.cli.framework.finding import OF_CHECKPOINTS, Finding, ordered
+from self_service.cli.framework.options import Shown, command
+from self_service.cli.framework.output import Detail, Format, Listing, note, show
 from self_service.cli.framework.times import stamp
 from self_service.cli.mesh.context import Mesh
-from self_service.cli.verification.checkpoint_audit import (
-    WHOLE,
-    Evidence,
-    behind,
-    is_behind,
-    judge,
-)
+from self_service.cli.verification.checkpoint_audit import WHOLE, Evidence, behind, is_behind, judge
 from self_service.cli.verification.rejudging import NOT_JUDGED
-from self_service.cli.verification.scope import (
-    Kept,
-    Scope,
-    Source,
-)
-from self_service.cli.verification.verifier import (
-    Report,
-    verify,
-)
+from self_service.cli.verification.scope import Kept, Scope, Source
+from self_service.cli.verification.verifier import Report, verify
 from snapshots.place import open_store, store_path
 from snapshots.store import ORIGIN, SnapshotError
 

@@ -7,34 +7,13 @@ import typer
 from mesh_events.errors import InfrastructureError
 from processors.connect.principals import group_of
 from processors.connect.rest import Connect
-from projections.connectors.config import (
-    JDBC_SINK,
-    POSTGRES,
-)
-from self_service.cli.connect import (
-    debezium,
-    jdbc_sink,
-    workers,
-)
-from self_service.cli.connect.app import (
-    app,
-    connector_app,
-)
+from projections.connectors.config import JDBC_SINK, POSTGRES
+from self_service.cli.connect import debezium, jdbc_sink, workers
+from self_service.cli.connect.app import app, connector_app
 from self_service.cli.connect.workers import Worker
-from self_service.cli.framework.exits import (
-    NotFoundError,
-    UsageError,
-)
-from self_service.cli.framework.options import (
-    OfDomain,
-    Shown,
-    command,
-)
-from self_service.cli.framework.output import (
-    Detail,
-    Listing,
-    show,
-)
+from self_service.cli.framework.exits import NotFoundError, UsageError
+from self_service.cli.framework.options import OfDomain, Shown, command
+from self_service.cli.framework.output import Detail, Listing, show
 from self_service.cli.mesh.callers import current_domain
 from self_service.cli.mesh.context import Mesh
 

@@ -14,28 +14,15 @@ from processors.connect.sink_tables import require_sink
 from projections.connectors import config as connector_config
 from projections.connectors.settings import KEYLESS
 from projections.connectors.state import State
-from projections.connectors.tables import (
-    place_of,
-    slot_of,
-    tables,
-)
+from projections.connectors.tables import place_of, slot_of, tables
 from projections.connectors.values import items
 from projections.deciding.verdict import Refusal
 from projections.image import Image
 from projections.rules.connectors import require_allowed
-from self_service.cli.connect.saying import (
-    say_about,
-    settings_of,
-    shown,
-)
+from self_service.cli.connect.saying import say_about, settings_of, shown
 from self_service.cli.framework.exits import UsageError
 from self_service.cli.framework.options import Saying
-from self_service.cli.framework.output import (
-    Detail,
-    Listing,
-    note,
-    show,
-)
+from self_service.cli.framework.output import Detail, Listing, note, show
 from self_service.cli.mesh import lookup
 from self_service.cli.mesh.context import Mesh
 from self_service.cli.streaming.wording import reading_application

@@ -9,19 +9,10 @@ import typer
 
 from mesh_events.connectors import OWN_SECRET, version_of
 from mesh_events.errors import InvalidValueError
-from projections.connectors.settings import (
-    KEYLESS,
-    POSTGRES,
-)
-from self_service.cli.connect import (
-    debezium,
-    jdbc_sink,
-)
+from projections.connectors.settings import KEYLESS, POSTGRES
+from self_service.cli.connect import debezium, jdbc_sink
 from self_service.cli.connect.app import Settings
-from self_service.cli.connect.databases import (
-    Place,
-    database,
-)
+from self_service.cli.connect.databases import Place, database
 from self_service.cli.connect.jdbc_sink import Key
 from self_service.cli.framework import completion
 from self_service.cli.framework.exits import UsageError

@@ -3,10 +3,7 @@
 from mesh_events.connectors import OWN_SECRET, SHARED_SECRET
 from mesh_events.errors import InvalidValueError
 from projections.connectors.config import POSTGRES
-from projections.connectors.tables import (
-    route,
-    slot_of,
-)
+from projections.connectors.tables import route, slot_of
 from projections.connectors.values import TABLE
 from self_service.cli.connect.databases import Database
 

@@ -7,13 +7,7 @@ import typer
 
 from mesh_events.errors import RefusedError
 from mesh_events.meta import MESH_DOMAIN
-from self_service.cli.connect.app import (
-    DryRun,
-    Name,
-    Password,
-    Settings,
-    connector_app,
-)
+from self_service.cli.connect.app import DryRun, Name, Password, Settings, connector_app
 from self_service.cli.connect.change import Change
 from self_service.cli.connect.config import (
     Kind,
@@ -24,11 +18,7 @@ from self_service.cli.connect.config import (
 )
 from self_service.cli.connect.saying import standing
 from self_service.cli.framework.exits import UsageError
-from self_service.cli.framework.options import (
-    Saying,
-    SayingToWorker,
-    command,
-)
+from self_service.cli.framework.options import Saying, SayingToWorker, command
 from self_service.cli.mesh import lookup
 from self_service.cli.mesh.context import Mesh
 

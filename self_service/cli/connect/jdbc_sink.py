@@ -3,10 +3,7 @@
 from enum import StrEnum
 
 from mesh_events.connectors import OWN_SECRET, SHARED_SECRET
-from projections.connectors.config import (
-    DEAD_LETTERS,
-    JDBC_SINK,
-)
+from projections.connectors.config import DEAD_LETTERS, JDBC_SINK
 from self_service.cli.connect.databases import Database
 
 TYPE = "jdbc-sink"

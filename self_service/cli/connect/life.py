@@ -6,21 +6,9 @@ from mesh_events.connectors import (
     ConnectorStarted,
     ConnectorStopped,
 )
-from self_service.cli.connect.app import (
-    Name,
-    connector_app,
-)
-from self_service.cli.connect.saying import (
-    say_about,
-    shown,
-    standing,
-)
-from self_service.cli.framework.options import (
-    OptionalReason,
-    Saying,
-    SayingToWorker,
-    command,
-)
+from self_service.cli.connect.app import Name, connector_app
+from self_service.cli.connect.saying import say_about, shown, standing
+from self_service.cli.framework.options import OptionalReason, Saying, SayingToWorker, command
 from self_service.cli.framework.output import note
 from self_service.cli.mesh.context import Mesh
 from self_service.cli.topic.readers import left_dry

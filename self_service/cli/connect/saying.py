@@ -10,24 +10,11 @@ from mesh_events.intents import Intent
 from mesh_events.meta import Meta
 from projections.connectors import config as connector_config
 from projections.connectors.state import Connector
-from self_service.cli.framework.options import (
-    Saying,
-    Until,
-)
-from self_service.cli.framework.output import (
-    Detail,
-    Listing,
-    note,
-    show,
-)
+from self_service.cli.framework.options import Saying, Until
+from self_service.cli.framework.output import Detail, Listing, note, show
 from self_service.cli.mesh import lookup
 from self_service.cli.mesh.context import Mesh
-from self_service.cli.mesh.saying import (
-    IntentRefusedError,
-    Said,
-    await_stage,
-    say,
-)
+from self_service.cli.mesh.saying import IntentRefusedError, Said, await_stage, say
 
 
 def standing(mesh: Mesh, saying: Saying, name: str) -> Connector:

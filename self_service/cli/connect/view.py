@@ -8,21 +8,10 @@ from mesh_events.errors import MeshError
 from mesh_events.intents import domain_of
 from projections.connectors.state import Connector
 from self_service.cli.connect import workers
-from self_service.cli.connect.app import (
-    Name,
-    connector_app,
-)
+from self_service.cli.connect.app import Name, connector_app
 from self_service.cli.connect.saying import settings_of
-from self_service.cli.framework.options import (
-    OfDomain,
-    Reading,
-    command,
-)
-from self_service.cli.framework.output import (
-    Detail,
-    Listing,
-    show,
-)
+from self_service.cli.framework.options import OfDomain, Reading, command
+from self_service.cli.framework.output import Detail, Listing, show
 from self_service.cli.framework.times import stamp
 from self_service.cli.mesh import lookup
 from self_service.cli.mesh.callers import current_domain

@@ -5,19 +5,8 @@ from typing import Annotated
 import typer
 
 from mesh_events.intents import ApplicationRegistered, domain_of
-from self_service.cli.framework.options import (
-    OfDomain,
-    Reading,
-    Saying,
-    Until,
-    command,
-    noun,
-)
-from self_service.cli.framework.output import (
-    Detail,
-    Listing,
-    show,
-)
+from self_service.cli.framework.options import OfDomain, Reading, Saying, Until, command, noun
+from self_service.cli.framework.output import Detail, Listing, show
 from self_service.cli.mesh.context import Mesh
 
 app = noun("Applications read products; each has a login of its own.")

@@ -12,29 +12,11 @@ from projections.identity import Domain
 from projections.image import Image
 from projections.quotas.kinds import Kind, Used
 from self_service.cli.framework import completion
-from self_service.cli.framework.options import (
-    Reading,
-    Saying,
-    Until,
-    command,
-    noun,
-)
-from self_service.cli.framework.output import (
-    Detail,
-    Listing,
-    note,
-    show,
-)
-from self_service.cli.framework.times import (
-    parse_time,
-    present,
-    stamp,
-)
+from self_service.cli.framework.options import Reading, Saying, Until, command, noun
+from self_service.cli.framework.output import Detail, Listing, note, show
+from self_service.cli.framework.times import parse_time, present, stamp
 from self_service.cli.mesh import lookup
-from self_service.cli.mesh.callers import (
-    OPERATOR,
-    judge,
-)
+from self_service.cli.mesh.callers import OPERATOR, judge
 from self_service.cli.mesh.context import Mesh
 
 app = noun("Domains own data and share it as products.")
@@ -64,10 +46,7 @@ def register(
     The operator says it. Its key is $SDM_HOME/keys/NAME.key, mode 0600.
     """
     from mesh_events.signing import SigningKey
-    from self_service.cli.mesh.saying import (
-        IntentRefusedError,
-        say,
-    )
+    from self_service.cli.mesh.saying import IntentRefusedError, say
 
     # before anything is read or written under this name
     judge(name)

@@ -9,22 +9,11 @@ from pathlib import Path
 from mesh_events.errors import ConfigurationError
 from mesh_events.intents import CredentialsRequested, domain_of, intents_login
 from mesh_events.kafka.connection import Connection
-from mesh_events.kafka.transport import (
-    ENCRYPTED,
-    Tls,
-)
+from mesh_events.kafka.transport import ENCRYPTED, Tls
 from projections.image import Image
 from self_service.cli.framework.exits import NotFoundError
-from self_service.cli.framework.options import (
-    Saying,
-    Until,
-)
-from self_service.cli.framework.output import (
-    Detail,
-    Format,
-    note,
-    show,
-)
+from self_service.cli.framework.options import Saying, Until
+from self_service.cli.framework.output import Detail, Format, note, show
 from self_service.cli.mesh import lookup
 from self_service.cli.mesh.context import Mesh
 

@@ -9,30 +9,14 @@ from mesh_events.errors import InvalidValueError
 from mesh_events.intents import DomainFrozen, DomainQuarantined, DomainReleased, DomainThawed
 from mesh_events.meta import MESH_DOMAIN
 from self_service.cli.framework import completion
-from self_service.cli.framework.options import (
-    Reason,
-    Saying,
-    Until,
-    command,
-    noun,
-)
-from self_service.cli.framework.output import (
-    Detail,
-    note,
-    show,
-)
-from self_service.cli.framework.times import (
-    parse_duration,
-    stamp,
-)
+from self_service.cli.framework.options import Reason, Saying, Until, command, noun
+from self_service.cli.framework.output import Detail, note, show
+from self_service.cli.framework.times import parse_duration, stamp
 from self_service.cli.mesh.callers import current_domain
 from self_service.cli.mesh.context import Mesh
 
 if TYPE_CHECKING:
-    from self_service.cli.mesh.saying import (
-        Make,
-        Said,
-    )
+    from self_service.cli.mesh.saying import Make, Said
 
 app = noun("Emergencies.")
 Domain = Annotated[

@@ -23,12 +23,7 @@ from self_service.cli.framework.options import (
     command,
     noun,
 )
-from self_service.cli.framework.output import (
-    Detail,
-    Listing,
-    note,
-    show,
-)
+from self_service.cli.framework.output import Detail, Listing, note, show
 from self_service.cli.mesh.context import Mesh
 
 app = noun("Keys sign what a domain says; the log knows which.")
@@ -202,10 +197,7 @@ def rotate(
     """
     from mesh_events.emit import LogWriter
     from self_service.cli.domain import key_rotation
-    from self_service.cli.mesh.callers import (
-        OPERATOR,
-        actor_id,
-    )
+    from self_service.cli.mesh.callers import OPERATOR, actor_id
     from self_service.cli.platform.commands import restart_governor
 
     mesh = Mesh()

@@ -5,32 +5,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mesh_events.errors import ConfigurationError
-from self_service.cli.drift.log import (
-    DriftLog,
-    Told,
-    read,
-)
+from self_service.cli.drift.log import DriftLog, Told, read
 from self_service.cli.framework import completion
-from self_service.cli.framework.exits import (
-    FindingError,
-    NotFoundError,
-)
-from self_service.cli.framework.options import (
-    Shown,
-    command,
-    noun,
-)
-from self_service.cli.framework.output import (
-    Format,
-    Listing,
-    show,
-)
+from self_service.cli.framework.exits import FindingError, NotFoundError
+from self_service.cli.framework.options import Shown, command, noun
+from self_service.cli.framework.output import Format, Listing, show
 from self_service.cli.framework.times import stamp
 from self_service.cli.mesh.callers import OPERATOR
 from self_service.cli.mesh.context import Mesh
 
 if TYPE_CHECKING:
-    from processors.clusters import KafkaAdmin
+    from processors.clusters.kafka import KafkaAdmin
     from projections.image import Image
 
 app = noun("Drift: where the clusters are not as the log says; alone, it is `sdm drift show`.")
@@ -52,10 +37,7 @@ def show_drift(shown: Shown, cluster: Place = None) -> None:
     `sdm drift` alone is the same. Needs the operator's login of each cluster. Ends with exit code
     8 if something is found. A right that the keepers are about to set is no drift.
     """
-    from self_service.cli.drift.look import (
-        rights,
-        topics,
-    )
+    from self_service.cli.drift.look import rights, topics
 
     mesh = Mesh()
     said = _said(mesh)
@@ -113,7 +95,7 @@ def _clusters(image: "Image", name: str | None) -> list[str]:
 
 def _admin(mesh: Mesh, image: "Image", cluster: str) -> "KafkaAdmin":
     """The operator's login: nobody else may list all rights."""
-    from processors.clusters import KafkaAdmin
+    from processors.clusters.kafka import KafkaAdmin
 
     found = image.identity.clusters[cluster]
     try:

@@ -4,12 +4,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mesh_events.facts import DriftKind
-from processors import drift, founding, topic_drift
+from processors import founding
 from processors.acls.command import removal
-from processors.clusters import ClusterAdmin, Topic
-from processors.drift import Finding
-from processors.keepers.wishes import desired
-from processors.topic_drift import TopicDrift, TopicFinding
+from processors.clusters import drift, topic_drift
+from processors.clusters.drift import Finding
+from processors.clusters.kafka import ClusterAdmin, Topic
+from processors.clusters.topic_drift import TopicDrift, TopicFinding
+from processors.keepers.rights.wishes import desired
 from projections.drift import left_at
 from projections.image import Image
 from projections.links import State

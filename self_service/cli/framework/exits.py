@@ -19,10 +19,7 @@ from mesh_events.errors import (
     WaitTimeoutError,
 )
 from mesh_events.topics import GOVERNANCE
-from self_service.cli.framework.output import (
-    one_line,
-    printable,
-)
+from self_service.cli.framework.output import one_line, printable
 
 
 class ExitCode(IntEnum):

@@ -9,10 +9,7 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 import typer
 import typer.core
 
-from self_service.cli.framework import (
-    completion,
-    interruption,
-)
+from self_service.cli.framework import completion, interruption
 from self_service.cli.framework.output import Format
 
 Function = Callable[..., None]

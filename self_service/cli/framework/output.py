@@ -14,10 +14,7 @@ from enum import Enum, StrEnum
 from functools import cache
 from typing import Any
 
-from self_service.cli.framework import (
-    layout,
-    times,
-)
+from self_service.cli.framework import layout, times
 from self_service.formats.json_numbers import Number, written
 
 

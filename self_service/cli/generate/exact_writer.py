@@ -12,11 +12,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from mesh_events.errors import InfrastructureError
-from mesh_events.kafka.connection import (
-    Connection,
-    translated,
-    translating,
-)
+from mesh_events.kafka.connection import Connection, translated, translating
 
 _TIMEOUT_S = 30
 _COMMIT_S = 10

@@ -11,16 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from self_service.cli.framework.exits import UsageError
-from self_service.cli.framework.options import (
-    Acting,
-    command,
-    noun,
-)
-from self_service.cli.framework.output import (
-    Detail,
-    note,
-    show,
-)
+from self_service.cli.framework.options import Acting, command, noun
+from self_service.cli.framework.output import Detail, note, show
 from self_service.cli.generate import generating
 from self_service.cli.generate.generating import Wanted
 from self_service.cli.mesh.context import Mesh

@@ -12,10 +12,7 @@ import typer
 
 from mesh_events.errors import InvalidValueError
 from mesh_events.meta import milliseconds
-from mesh_events.schema.definition import (
-    Definition,
-    Kind,
-)
+from mesh_events.schema.definition import Definition, Kind
 from mesh_events.schema.inlining import inlined
 from self_service.cli.framework.exits import UsageError
 from self_service.cli.framework.times import parse_time

@@ -12,16 +12,8 @@ from local_platform.settings import PlatformSettings, read_settings
 from local_platform.site import Site
 from local_platform.state import State
 from mesh_events.errors import MeshError, RefusedError
-from self_service.cli.framework.options import (
-    Shown,
-    command,
-    noun,
-)
-from self_service.cli.framework.output import (
-    Detail,
-    Listing,
-    show,
-)
+from self_service.cli.framework.options import Shown, command, noun
+from self_service.cli.framework.output import Detail, Listing, show
 from self_service.cli.framework.times import stamp
 from self_service.cli.mesh.home import mesh_home
 

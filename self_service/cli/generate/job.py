@@ -15,12 +15,7 @@ from local_platform import generators
 from local_platform.generators import Generator
 from local_platform.layout import Layout
 from mesh_events.errors import MeshError
-from self_service.cli.framework.exits import (
-    ExitCode,
-    NotFoundError,
-    code_of,
-    sentence,
-)
+from self_service.cli.framework.exits import ExitCode, NotFoundError, code_of, sentence
 from self_service.cli.framework.output import note
 from self_service.cli.framework.watch import limited
 from self_service.cli.generate.exact_writer import ExactWriter

@@ -9,11 +9,7 @@ from projections.connectors import fields as connector_fields
 from projections.image import Image
 from projections.lineage import graph
 from projections.lineage.graph import Branch
-from projections.lineage.steps import (
-    EARLIER,
-    Place,
-    Step,
-)
+from projections.lineage.steps import EARLIER, Place, Step
 from self_service.cli.framework.output import note
 
 if TYPE_CHECKING:

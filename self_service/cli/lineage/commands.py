@@ -12,33 +12,13 @@ from mesh_events.spelling import asked
 from projections.image import Image
 from projections.lineage import graph
 from projections.lineage.graph import Branch
-from projections.lineage.steps import (
-    EARLIER,
-    Place,
-    Step,
-)
+from projections.lineage.steps import EARLIER, Place, Step
 from projections.links import Copy
 from self_service.cli.framework import completion
-from self_service.cli.framework.exits import (
-    NotFoundError,
-    UsageError,
-)
-from self_service.cli.framework.options import (
-    Reading,
-    command,
-    noun,
-)
-from self_service.cli.framework.output import (
-    Detail,
-    Format,
-    note,
-    one_line,
-    show,
-)
-from self_service.cli.lineage.columns import (
-    Columns,
-    Origins,
-)
+from self_service.cli.framework.exits import NotFoundError, UsageError
+from self_service.cli.framework.options import Reading, command, noun
+from self_service.cli.framework.output import Detail, Format, note, one_line, show
+from self_service.cli.lineage.columns import Columns, Origins
 from self_service.cli.mesh.context import Mesh
 
 if TYPE_CHECKING:

@@ -26,16 +26,9 @@ from self_service.cli.framework.options import (
     noun,
     one_of,
 )
-from self_service.cli.framework.output import (
-    Detail,
-    Listing,
-    show,
-)
+from self_service.cli.framework.output import Detail, Listing, show
 from self_service.cli.framework.times import stamp
-from self_service.cli.link.lag import (
-    lag_of,
-    stands_still,
-)
+from self_service.cli.link.lag import lag_of, stands_still
 from self_service.cli.mesh import lookup
 from self_service.cli.mesh.context import Mesh
 

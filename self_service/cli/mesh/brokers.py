@@ -6,15 +6,12 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import KafkaError, KafkaException
 
 from mesh_events.errors import InfrastructureError, InvalidValueError, MeshError
-from mesh_events.kafka.connection import (
-    Connection,
-    translating,
-)
+from mesh_events.kafka.connection import Connection, translating
 from mesh_events.spelling import asked
 from self_service.cli.framework.exits import NotFoundError
 
 if TYPE_CHECKING:
-    from processors.clusters import ClusterAdmin, KafkaAdmin
+    from processors.clusters.kafka import ClusterAdmin, KafkaAdmin
 
 _TIMEOUT_S = 10
 _BAD_INPUT = frozenset(
@@ -31,7 +28,7 @@ _BAD_INPUT = frozenset(
 
 def admin(login: Connection) -> "KafkaAdmin":
     """Topics and rights of a cluster, as far as the login may."""
-    from processors.clusters import KafkaAdmin
+    from processors.clusters.kafka import KafkaAdmin
 
     return KafkaAdmin(f"of {login.user}", login)
 

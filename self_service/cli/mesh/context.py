@@ -14,22 +14,10 @@ from mesh_events.errors import ConfigurationError
 from mesh_events.meta import milliseconds
 from mesh_events.settings import Profile, error_path, key_path
 from self_service.cli.framework import completion
-from self_service.cli.framework.exits import (
-    NotFoundError,
-    UsageError,
-)
+from self_service.cli.framework.exits import NotFoundError, UsageError
 from self_service.cli.framework.output import note
-from self_service.cli.framework.times import (
-    parse_time,
-    stamp,
-)
-from self_service.cli.mesh.callers import (
-    OPERATOR,
-    Caller,
-    caller,
-    current_domain,
-    speaker,
-)
+from self_service.cli.framework.times import parse_time, stamp
+from self_service.cli.mesh.callers import OPERATOR, Caller, caller, current_domain, speaker
 from self_service.cli.mesh.home import mesh_home
 from self_service.cli.mesh.reachability import require_answer
 
@@ -222,16 +210,9 @@ class Mesh:
     def trusted(self, reader: "LogReader") -> "Trusted | None":
         """What vouches for the log: the checkpoints of this home, or else the topic's."""
         from mesh_events.integrity.checkpoint import origin_of
-        from mesh_events.integrity.places import (
-            checkpoints,
-            read_file,
-            read_topic,
-        )
+        from mesh_events.integrity.places import checkpoints, read_file, read_topic
         from mesh_events.settings import notes_path
-        from projections.integrity.chain import (
-            ChainBreakError,
-            chained,
-        )
+        from projections.integrity.chain import ChainBreakError, chained
         from projections.integrity.trust import Trusted
 
         mesh = self.profile.mesh
@@ -306,10 +287,7 @@ class Mesh:
         return image
 
     def _state(self, at_offset: int | None, as_of: int | None, *, whole_log: bool) -> "Image":
-        from self_service.cli.mesh.recall import (
-            replayed,
-            state,
-        )
+        from self_service.cli.mesh.recall import replayed, state
 
         if not whole_log:
             return state(self, at_offset, as_of)

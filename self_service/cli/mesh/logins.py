@@ -9,10 +9,7 @@ import typer
 from mesh_events.errors import ConfigurationError, MeshError
 from mesh_events.intents import domain_of
 from mesh_events.meta import MESH_DOMAIN
-from self_service.cli.domain.credentials import (
-    login_of,
-    read_properties,
-)
+from self_service.cli.domain.credentials import login_of, read_properties
 from self_service.cli.framework import completion
 from self_service.cli.framework.exits import UsageError
 from self_service.cli.mesh import lookup

@@ -12,10 +12,7 @@ from projections.identity import Application, Domain
 from projections.image import Image
 from projections.links import Link
 from projections.statements import Statement
-from self_service.cli.framework.exits import (
-    NotFoundError,
-    UsageError,
-)
+from self_service.cli.framework.exits import NotFoundError, UsageError
 
 Thing = TypeVar("Thing")
 _LONGEST_REFERENCE = 40

@@ -11,27 +11,11 @@ from mesh_events.intents import Intent
 from mesh_events.meta import Meta
 from projections.image import Image
 from self_service.cli.framework import interruption
-from self_service.cli.framework.options import (
-    Saying,
-    Until,
-)
-from self_service.cli.framework.output import (
-    Detail,
-    Format,
-    show,
-)
-from self_service.cli.mesh.callers import (
-    Caller,
-    actor_id,
-)
+from self_service.cli.framework.options import Saying, Until
+from self_service.cli.framework.output import Detail, Format, show
+from self_service.cli.mesh.callers import Caller, actor_id
 from self_service.cli.mesh.context import Mesh
-from self_service.cli.mesh.stages import (
-    Progress,
-    awaited,
-    failure,
-    progress,
-    where,
-)
+from self_service.cli.mesh.stages import Progress, awaited, failure, progress, where
 
 Make = Callable[[Meta], Intent]
 T = TypeVar("T")

@@ -8,34 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 import typer
 
 from mesh_events.errors import MeshError, RefusedError
-from self_service.cli.framework.exits import (
-    ExitCode,
-    UsageError,
-    sentence,
-)
+from self_service.cli.framework.exits import ExitCode, UsageError, sentence
 from self_service.cli.framework.interruption import became
-from self_service.cli.framework.options import (
-    Shown,
-    command,
-    noun,
-)
-from self_service.cli.framework.output import (
-    Detail,
-    Listing,
-    note,
-    show,
-)
-from self_service.cli.framework.times import (
-    present,
-    stamp,
-)
+from self_service.cli.framework.options import Shown, command, noun
+from self_service.cli.framework.output import Detail, Listing, note, show
+from self_service.cli.framework.times import present, stamp
 from self_service.cli.mesh.context import Mesh
 from self_service.cli.mesh.failures import COLUMNS as FAILURES
-from self_service.cli.mesh.failures import (
-    EMERGENCIES,
-    emergencies,
-    failures,
-)
+from self_service.cli.mesh.failures import EMERGENCIES, emergencies, failures
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,10 +11,7 @@ from mesh_events.files import write_atomically
 from self_service.cli.domain.credentials import properties
 from self_service.cli.framework import completion
 from self_service.cli.framework.exits import UsageError
-from self_service.cli.framework.options import (
-    command,
-    noun,
-)
+from self_service.cli.framework.options import command, noun
 from self_service.cli.mesh.callers import OPERATOR
 from self_service.cli.mesh.context import Mesh
 

@@ -8,23 +8,9 @@ from mesh_events.meta import MESH_DOMAIN
 from mesh_events.settings import key_path
 from self_service.cli.framework import completion
 from self_service.cli.framework.exits import NotFoundError
-from self_service.cli.framework.options import (
-    Shown,
-    command,
-    noun,
-)
-from self_service.cli.framework.output import (
-    Detail,
-    Listing,
-    note,
-    show,
-)
-from self_service.cli.mesh.callers import (
-    caller,
-    choose_domain,
-    current_domain,
-    known_keys,
-)
+from self_service.cli.framework.options import Shown, command, noun
+from self_service.cli.framework.output import Detail, Listing, note, show
+from self_service.cli.mesh.callers import caller, choose_domain, current_domain, known_keys
 from self_service.cli.mesh.home import mesh_home
 
 app = noun("The session.")

@@ -8,21 +8,11 @@ from projections.access import ENTITLED
 from projections.catalog import Product
 from projections.image import Image
 from self_service.cli.framework import completion
-from self_service.cli.framework.options import (
-    Reading,
-    command,
-    noun,
-)
-from self_service.cli.framework.output import (
-    Listing,
-    show,
-)
+from self_service.cli.framework.options import Reading, command, noun
+from self_service.cli.framework.output import Listing, show
 from self_service.cli.framework.times import stamp
 from self_service.cli.mesh.context import Mesh
-from self_service.cli.product.promises import (
-    QUALITIES,
-    told_quality,
-)
+from self_service.cli.product.promises import QUALITIES, told_quality
 
 app = noun("The catalog of data products.")
 

@@ -13,19 +13,8 @@ from self_service.cli.access.view import COLUMNS as ACCESS_COLUMNS
 from self_service.cli.access.view import fields as access_fields
 from self_service.cli.framework import completion
 from self_service.cli.framework.exits import UsageError
-from self_service.cli.framework.options import (
-    Reading,
-    Saying,
-    command,
-    noun,
-)
-from self_service.cli.framework.output import (
-    Detail,
-    Listing,
-    Multiline,
-    note,
-    show,
-)
+from self_service.cli.framework.options import Reading, Saying, command, noun
+from self_service.cli.framework.output import Detail, Listing, Multiline, note, show
 from self_service.cli.link.commands import COLUMNS as LINK_COLUMNS
 from self_service.cli.link.commands import fields as link_fields
 from self_service.cli.mesh import lookup

@@ -26,13 +26,7 @@ from projections.deciding.named_keys import unfit
 from projections.identity import Role
 from projections.integrity.tree import is_included
 from self_service.cli.framework.exits import FindingError
-from self_service.cli.proof.file import (
-    Authority,
-    Decided,
-    Legible,
-    Placed,
-    Proof,
-)
+from self_service.cli.proof.file import Authority, Decided, Legible, Placed, Proof
 from self_service.cli.proof.reading import (
     Read,
     Roles,

@@ -13,10 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from mesh_events.integrity.checkpoint import (
-    SignedCheckpoint,
-    read_checkpoint,
-)
+from mesh_events.integrity.checkpoint import SignedCheckpoint, read_checkpoint
 from mesh_events.record import Record
 from self_service.cli.framework.exits import FindingError
 

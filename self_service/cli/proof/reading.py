@@ -11,10 +11,7 @@ from mesh_events.meta import Event
 from mesh_events.record import SIGNER, Record
 from projections.identity import Role
 from self_service.cli.framework.exits import FindingError
-from self_service.cli.proof.file import (
-    Legible,
-    Placed,
-)
+from self_service.cli.proof.file import Legible, Placed
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,25 +19,12 @@ from mesh_events.record import SIGNER, Entry, Record
 from projections.identity import Key, Role
 from projections.image import EMPTY, Image
 from projections.integrity.chain import Chain
-from projections.integrity.tree import (
-    Paths,
-    root_of,
-)
+from projections.integrity.tree import Paths, root_of
 from projections.integrity.trust import Trusted
 from projections.replay import walk
-from self_service.cli.framework.exits import (
-    FindingError,
-    NotFoundError,
-    UsageError,
-)
+from self_service.cli.framework.exits import FindingError, NotFoundError, UsageError
 from self_service.cli.mesh.lookup import offset_of
-from self_service.cli.proof.file import (
-    Authority,
-    Decided,
-    Legible,
-    Placed,
-    Proof,
-)
+from self_service.cli.proof.file import Authority, Decided, Legible, Placed, Proof
 
 
 class Search:

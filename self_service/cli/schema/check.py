@@ -6,19 +6,8 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from mesh_events.errors import InvalidValueError
-from mesh_events.schema.compatibility import (
-    Break,
-    Change,
-    Level,
-    breaks,
-    changes,
-)
-from mesh_events.schema.definition import (
-    Definition,
-    Kind,
-    Reference,
-    Version,
-)
+from mesh_events.schema.compatibility import Break, Change, Level, breaks, changes
+from mesh_events.schema.definition import Definition, Kind, Reference, Version
 from projections.image import Image
 from self_service.cli.framework.output import printable
 from self_service.cli.schema.registry import Subjects

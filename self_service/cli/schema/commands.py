@@ -9,35 +9,15 @@ import typer
 from mesh_events.errors import InvalidValueError, RefusedError
 from mesh_events.schema import compatibility
 from mesh_events.schema.compatibility import Level
-from mesh_events.schema.definition import (
-    Kind,
-    Version,
-)
+from mesh_events.schema.definition import Kind, Version
 from mesh_events.spelling import nearest
-from self_service.cli.framework.exits import (
-    NotFoundError,
-    UsageError,
-)
-from self_service.cli.framework.options import (
-    Shown,
-    command,
-)
-from self_service.cli.framework.output import (
-    Detail,
-    Format,
-    Listing,
-    note,
-    show,
-)
+from self_service.cli.framework.exits import NotFoundError, UsageError
+from self_service.cli.framework.options import Shown, command
+from self_service.cli.framework.output import Detail, Format, Listing, note, show
 from self_service.cli.mesh.context import Mesh
 from self_service.cli.schema import check as schema_check
 from self_service.cli.schema import register
-from self_service.cli.schema.app import (
-    Key,
-    Name,
-    Written,
-    app,
-)
+from self_service.cli.schema.app import Key, Name, Written, app
 from self_service.cli.schema.check import Outcome
 from self_service.cli.schema.references import referred
 from self_service.cli.schema.registry import Subjects

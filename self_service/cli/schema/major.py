@@ -21,30 +21,17 @@ from projections.deciding.verdict import Refusal
 from projections.image import Image
 from projections.rules import names
 from self_service.cli.framework.exits import NotFoundError
-from self_service.cli.framework.options import (
-    Acting,
-    Saying,
-)
-from self_service.cli.framework.output import (
-    Detail,
-    Format,
-    Listing,
-    note,
-    show,
-)
+from self_service.cli.framework.options import Acting, Saying
+from self_service.cli.framework.output import Detail, Format, Listing, note, show
 from self_service.cli.mesh import brokers
 from self_service.cli.mesh.context import Mesh
 from self_service.cli.schema import subjects
 from self_service.cli.schema.registry import Subjects
 from self_service.cli.schema.subjects import topic_of
-from self_service.cli.topic.readers import (
-    filled_by,
-    readers,
-    statement_into,
-)
+from self_service.cli.topic.readers import filled_by, readers, statement_into
 
 if TYPE_CHECKING:
-    from processors.clusters import ClusterAdmin, Topic
+    from processors.clusters.kafka import ClusterAdmin, Topic
     from self_service.cli.schema.register import Draft
 
 _NUMBERED = re.compile(r"(.+)-v([0-9]{1,6})")

@@ -6,10 +6,7 @@ from mesh_events.meta import MESH_DOMAIN
 from projections.deciding.verdict import Refusal
 from projections.image import Image
 from projections.rules import names
-from self_service.cli.mesh import (
-    brokers,
-    lookup,
-)
+from self_service.cli.mesh import brokers, lookup
 from self_service.cli.mesh.callers import Caller
 from self_service.cli.mesh.context import Mesh
 from self_service.cli.schema.subjects import topic_of

@@ -4,10 +4,7 @@ import re
 from collections.abc import Iterable
 
 from mesh_events.schema.definition import Reference
-from self_service.cli.framework.exits import (
-    NotFoundError,
-    UsageError,
-)
+from self_service.cli.framework.exits import NotFoundError, UsageError
 from self_service.cli.schema.registry import Subjects
 
 _FORM = re.compile(r"([^=]+)=(.+?)(?::([0-9]{1,9}))?")

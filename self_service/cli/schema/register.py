@@ -7,38 +7,19 @@ from typing import Annotated, Any
 import typer
 
 from mesh_events.errors import RefusedError
-from mesh_events.schema.definition import (
-    Definition,
-    Version,
-)
+from mesh_events.schema.definition import Definition, Version
 from projections.image import Image
 from self_service.cli.framework.exits import UsageError
-from self_service.cli.framework.options import (
-    Acting,
-    Actor,
-    command,
-)
-from self_service.cli.framework.output import (
-    Detail,
-    Format,
-    note,
-    show,
-)
+from self_service.cli.framework.options import Acting, Actor, command
+from self_service.cli.framework.output import Detail, Format, note, show
 from self_service.cli.mesh.callers import Caller
 from self_service.cli.mesh.context import Mesh
 from self_service.cli.schema import check
-from self_service.cli.schema.app import (
-    Name,
-    Written,
-    app,
-)
+from self_service.cli.schema.app import Name, Written, app
 from self_service.cli.schema.check import Outcome
 from self_service.cli.schema.owner import require_owner
 from self_service.cli.schema.references import referred
-from self_service.cli.schema.registry import (
-    NotJudgedError,
-    Subjects,
-)
+from self_service.cli.schema.registry import NotJudgedError, Subjects
 from self_service.cli.schema.subjects import topic_of
 
 

@@ -7,22 +7,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from mesh_events.errors import InfrastructureError, InvalidValueError
-from mesh_events.schema.compatibility import (
-    Field,
-    Level,
-)
-from mesh_events.schema.definition import (
-    Definition,
-    Kind,
-    Reference,
-    Version,
-)
+from mesh_events.schema.compatibility import Field, Level
+from mesh_events.schema.definition import Definition, Kind, Reference, Version
 from mesh_events.schema.inlining import inlined
-from self_service.cli.schema.subjects import (
-    read_schema,
-    subject_of,
-    usable,
-)
+from self_service.cli.schema.subjects import read_schema, subject_of, usable
 
 if TYPE_CHECKING:
     from requests import Response

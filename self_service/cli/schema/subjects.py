@@ -6,11 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mesh_events.errors import InfrastructureError, InvalidValueError, RefusedError
-from mesh_events.schema.definition import (
-    Definition,
-    Kind,
-    Reference,
-)
+from mesh_events.schema.definition import Definition, Kind, Reference
 from mesh_events.schema.inlining import inlined
 from mesh_events.schema.patterns import require_usable
 

@@ -10,11 +10,7 @@ from mesh_events.intents import domain_of
 from mesh_events.meta import Meta, now
 from mesh_events.spelling import asked
 from mesh_events.statements import Begin, StatementAdded
-from projections.deciding.verdict import (
-    Case,
-    Refusal,
-    Rejected,
-)
+from projections.deciding.verdict import Case, Refusal, Rejected
 from projections.identity import Key, Role
 from projections.image import Image
 from projections.statements import STREAM_ID, TOPIC_ID, Statement
@@ -23,7 +19,7 @@ from self_service.cli.mesh.context import Mesh
 from self_service.cli.streaming.wording import Worded
 
 if TYPE_CHECKING:
-    from processors.clusters import ClusterAdmin, KafkaAdmin, Topic
+    from processors.clusters.kafka import ClusterAdmin, KafkaAdmin, Topic
     from spark_streams.log import PartitionLog
     from spark_streams.sql.plan import Plan, Schemas
 
@@ -99,7 +95,7 @@ class DryRun:
 
 def dry_run(mesh: Mesh, image: Image, intent: StatementAdded, meant: Worded) -> DryRun:
     """What would become of a statement as things are; see `answer`."""
-    from processors.clusters import KafkaAdmin
+    from processors.clusters.kafka import KafkaAdmin
 
     domain = domain_of(intent.statement)
     cluster = image.identity.domains[domain].cluster
@@ -187,7 +183,7 @@ def _answer(
 
 def _partitions(intent: StatementAdded, admin: "ClusterAdmin") -> str | None:
     """What the worker's limit of partitions has to be; None where it may have its default."""
-    from processors.keepers.partition_limit import MOST_PARTITIONS, OF_STATEMENTS
+    from processors.keepers.flows.partition_limit import MOST_PARTITIONS, OF_STATEMENTS
 
     topics = (admin.topic(name) for name in (intent.stream, *intent.tables))
     widest = max((one for one in topics if one is not None), key=lambda one: one.partitions)
@@ -204,8 +200,8 @@ def _plan(
     image: Image, intent: StatementAdded, admin: "ClusterAdmin | None", schemas: "Schemas"
 ) -> "Plan":
     """The plan as the governor's check makes it."""
-    from processors.clusters import Topic
-    from processors.keepers.planning import plan_statement
+    from processors.clusters.kafka import Topic
+    from processors.keepers.statements.planning import plan_statement
 
     cluster = image.identity.domains[domain_of(intent.statement)].cluster
     topic = admin.topic if admin is not None else lambda name: Topic(name, "", 1, {})
@@ -220,7 +216,7 @@ def _at_destination(
     stream: "PartitionLog | None",
 ) -> DryRun:
     """Whether the destination is free, or the statement may come back to it."""
-    from processors.keepers.findings import destination_free
+    from processors.keepers.checks.findings import destination_free
 
     before = image.statements.get(intent.statement)
     found = destination_free(intent, admin, before, stream)

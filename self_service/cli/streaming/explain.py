@@ -11,39 +11,15 @@ from projections.lineage.sources import not_granted
 from projections.statements import DEAD_LETTERS, Statement
 from self_service.cli.framework import completion
 from self_service.cli.framework.exits import NotFoundError
-from self_service.cli.framework.options import (
-    Acting,
-    command,
-)
-from self_service.cli.framework.output import (
-    Detail,
-    Format,
-    Listing,
-    Multiline,
-    note,
-    show,
-)
+from self_service.cli.framework.options import Acting, command
+from self_service.cli.framework.output import Detail, Format, Listing, Multiline, note, show
 from self_service.cli.mesh import lookup
 from self_service.cli.mesh.context import Mesh
 from self_service.cli.mesh.lookup import identity
-from self_service.cli.streaming.app import (
-    Text,
-    sql_app,
-)
-from self_service.cli.streaming.dry_run import (
-    dry_run,
-    named,
-    supposed,
-)
-from self_service.cli.streaming.result_schema import (
-    asked,
-    require_compatible,
-    result_schema,
-)
-from self_service.cli.streaming.wording import (
-    Worded,
-    worded,
-)
+from self_service.cli.streaming.app import Text, sql_app
+from self_service.cli.streaming.dry_run import dry_run, named, supposed
+from self_service.cli.streaming.result_schema import asked, require_compatible, result_schema
+from self_service.cli.streaming.wording import Worded, worded
 
 if TYPE_CHECKING:
     from spark_streams.sql.plan import Plan

@@ -19,37 +19,16 @@ from mesh_events.statements import (
 )
 from projections.statements import Statement
 from self_service.cli.framework.exits import UsageError
-from self_service.cli.framework.options import (
-    OptionalReason,
-    Saying,
-    Until,
-    command,
-    one_of,
-)
-from self_service.cli.framework.output import (
-    Detail,
-    note,
-    show,
-)
+from self_service.cli.framework.options import OptionalReason, Saying, Until, command, one_of
+from self_service.cli.framework.output import Detail, note, show
 from self_service.cli.mesh import lookup
 from self_service.cli.mesh.context import Mesh
 from self_service.cli.mesh.lookup import identity
-from self_service.cli.streaming.app import (
-    Name,
-    Text,
-    sql_app,
-)
-from self_service.cli.streaming.dry_run import (
-    coming_back,
-    dry_run,
-    supposed,
-)
+from self_service.cli.streaming.app import Name, Text, sql_app
+from self_service.cli.streaming.dry_run import coming_back, dry_run, supposed
 from self_service.cli.streaming.result_schema import require_fit
 from self_service.cli.streaming.trial_comparison import comparison_text
-from self_service.cli.streaming.wording import (
-    Worded,
-    worded,
-)
+from self_service.cli.streaming.wording import Worded, worded
 from self_service.cli.topic.readers import left_dry
 
 

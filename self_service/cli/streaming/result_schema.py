@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING
 
 from mesh_events.errors import ConfigurationError, RefusedError
 from mesh_events.intents import domain_of
-from mesh_events.schema.definition import (
-    Definition,
-    Kind,
-)
+from mesh_events.schema.definition import Definition, Kind
 from self_service.cli.framework.output import note
 from self_service.cli.mesh.context import Mesh
 from self_service.cli.schema import check
@@ -19,7 +16,7 @@ from self_service.cli.schema.registry import Subjects
 from spark_streams.errors import EngineError
 
 if TYPE_CHECKING:
-    from processors.domain_engine import DomainEngine
+    from processors.spark.domain_engine import DomainEngine
     from spark_streams.sql.plan import Plan
 
 
@@ -30,8 +27,8 @@ _SILENT_S = 3.0
 @contextmanager
 def asked(domain: str) -> "Iterator[DomainEngine]":
     """The domain's server, to be asked; it is started if it does not run."""
-    from processors.domain_engine import DomainEngine
     from processors.settings import WorkerSettings
+    from processors.spark.domain_engine import DomainEngine
 
     engine = DomainEngine(domain, WorkerSettings.load(), session=f"explain/{domain}", patient=True)
     starting = (

@@ -18,10 +18,7 @@ from typing import Any
 from confluent_kafka import Message
 
 from mesh_events.errors import RefusedError
-from mesh_events.kafka.connection import (
-    Connection,
-    header_list,
-)
+from mesh_events.kafka.connection import Connection, header_list
 from mesh_events.statements import (
     Begin,
     StatementAdded,
@@ -29,32 +26,18 @@ from mesh_events.statements import (
     StatementIntent,
     StatementStopped,
 )
-from processors.clusters import ClusterAdmin
+from processors.clusters.kafka import ClusterAdmin
 from projections.statements import DEAD_LETTERS, Statement
-from self_service.cli.framework.options import (
-    Saying,
-    Until,
-)
+from self_service.cli.framework.options import Saying, Until
 from self_service.cli.framework.output import note
 from self_service.cli.link.lag import reached
 from self_service.cli.mesh import brokers
 from self_service.cli.mesh.context import Mesh
 from self_service.cli.mesh.saying import say
-from self_service.cli.streaming.trial_comparison import (
-    Comparison,
-    Place,
-    Result,
-    compare,
-)
-from self_service.cli.streaming.trial_topics import (
-    TrialTopics,
-    description_of,
-)
+from self_service.cli.streaming.trial_comparison import Comparison, Place, Result, compare
+from self_service.cli.streaming.trial_topics import TrialTopics, description_of
 from self_service.cli.streaming.wording import Worded
-from self_service.cli.topic.consuming import (
-    Wanted,
-    read,
-)
+from self_service.cli.topic.consuming import Wanted, read
 from self_service.cli.topic.record_view import Decoder
 from spark_streams.log import KafkaLog
 from spark_streams.provenance import HEADER, NotProvenanceError, Origin, Provenance

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mesh_events.errors import MeshError, RefusedError
-from processors.clusters import ClusterAdmin
+from processors.clusters.kafka import ClusterAdmin
 from projections.image import Image
 from projections.statements import DEAD_LETTERS, Statement
 from self_service.cli.framework.output import note

@@ -7,32 +7,15 @@ import typer
 from mesh_events.errors import MeshError
 from projections.image import Image
 from projections.statements import Statement
-from self_service.cli.framework.options import (
-    OfDomain,
-    Reading,
-    Shown,
-    command,
-)
-from self_service.cli.framework.output import (
-    Detail,
-    Listing,
-    Multiline,
-    show,
-)
+from self_service.cli.framework.options import OfDomain, Reading, Shown, command
+from self_service.cli.framework.output import Detail, Listing, Multiline, show
 from self_service.cli.framework.times import stamp
-from self_service.cli.link.lag import (
-    reached,
-    stands_still,
-    with_open,
-)
+from self_service.cli.link.lag import reached, stands_still, with_open
 from self_service.cli.mesh import lookup
 from self_service.cli.mesh.callers import current_domain
 from self_service.cli.mesh.context import Mesh
 from self_service.cli.mesh.lookup import identity
-from self_service.cli.streaming.app import (
-    Name,
-    sql_app,
-)
+from self_service.cli.streaming.app import Name, sql_app
 
 COLUMNS = ("statement", "state", "reads", "fills", "changed_at", "failure")
 RUNNING = ("statement", "state", "incarnation", "lag", "dead_letters", "changed_at", "failure")

@@ -17,36 +17,16 @@ from projections.links import Copy
 from projections.rules import names
 from self_service.cli.framework import interruption
 from self_service.cli.framework.exits import UsageError
-from self_service.cli.framework.options import (
-    Acting,
-    command,
-    noun,
-)
-from self_service.cli.framework.output import (
-    Detail,
-    Format,
-    Listing,
-    note,
-    show,
-)
+from self_service.cli.framework.options import Acting, command, noun
+from self_service.cli.framework.output import Detail, Format, Listing, note, show
 from self_service.cli.mesh.context import Mesh
 from self_service.cli.mesh.logins import Login
-from self_service.cli.topic.readers import (
-    connector_into,
-    filled_by,
-    statement_into,
-    users,
-)
-from self_service.cli.topic.record_options import (
-    Input,
-    Range,
-    Schema,
-    SchemaKind,
-)
+from self_service.cli.topic.readers import connector_into, filled_by, statement_into, users
+from self_service.cli.topic.record_options import Input, Range, Schema, SchemaKind
 
 if TYPE_CHECKING:
     from mesh_events.kafka.connection import Connection
-    from processors.clusters import ClusterAdmin
+    from processors.clusters.kafka import ClusterAdmin
     from projections.image import Image
 
 app = noun("Topics hold streams of records.")
@@ -259,14 +239,8 @@ def consume(acting: Acting, login: Login, wanted: Range, name: Name) -> None:
     Each record is one line: partition@offset, time, key, value. With -o json one JSON object
     per line. With --follow, --max and --timeout it ends with 5 where fewer records came.
     """
-    from self_service.cli.link.lag import (
-        note_open,
-        still_fills,
-    )
-    from self_service.cli.topic import (
-        consuming,
-        record_view,
-    )
+    from self_service.cli.link.lag import note_open, still_fills
+    from self_service.cli.topic import consuming, record_view
     from self_service.cli.topic.denial import advising
 
     start, last = consuming.position(wanted.start)

@@ -17,11 +17,7 @@ from confluent_kafka import (
 )
 
 from mesh_events.errors import InfrastructureError, InvalidValueError, WaitTimeoutError
-from mesh_events.kafka.connection import (
-    Connection,
-    translated,
-    translating,
-)
+from mesh_events.kafka.connection import Connection, translated, translating
 from mesh_events.spelling import asked
 from self_service.cli.framework.exits import NotFoundError
 

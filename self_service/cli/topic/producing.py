@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import KafkaError, Message, Producer
 
 from mesh_events.errors import InfrastructureError, InvalidValueError
-from mesh_events.kafka.connection import (
-    Connection,
-    translated,
-    translating,
-)
+from mesh_events.kafka.connection import Connection, translated, translating
 from self_service.cli.schema import subjects
 from self_service.formats.json_numbers import parsed, written
 

@@ -8,14 +8,7 @@ from confluent_kafka import Message
 
 from mesh_events.errors import InfrastructureError, RefusedError
 from mesh_events.kafka.connection import header_list
-from self_service.cli.framework.output import (
-    Format,
-    json_line,
-    note,
-    one_line,
-    rendered,
-    text_of,
-)
+from self_service.cli.framework.output import Format, json_line, note, one_line, rendered, text_of
 from self_service.cli.framework.times import stamp
 from self_service.formats.json_numbers import strictly_parsed
 from self_service.formats.schema import HEAD, Schema, SchemaError, schema_from

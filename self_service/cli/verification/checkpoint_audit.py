@@ -4,15 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mesh_events.integrity.checkpoint import SignedCheckpoint
-from mesh_events.integrity.places import (
-    Found,
-    checkpoints,
-)
-from projections.integrity.chain import (
-    Chain,
-    ChainBreakError,
-    as_signed,
-)
+from mesh_events.integrity.places import Found, checkpoints
+from projections.integrity.chain import Chain, ChainBreakError, as_signed
 from self_service.cli.framework.finding import Finding
 
 WHOLE = "whole"

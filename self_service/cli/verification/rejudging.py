@@ -13,15 +13,10 @@ from mesh_events.decisions import (
     RecordsSetAside,
 )
 from mesh_events.meta import milliseconds
-from processors.decision import version
+from processors.governor.decision import version
 from projections.deciding.decide import decide
 from projections.deciding.speculation import decided
-from projections.deciding.verdict import (
-    Accepted,
-    Quarantined,
-    Rejected,
-    Verdict,
-)
+from projections.deciding.verdict import Accepted, Quarantined, Rejected, Verdict
 from projections.image import EMPTY, Image
 from self_service.cli.framework.finding import Finding
 

@@ -3,17 +3,11 @@
 from bisect import bisect_left, bisect_right
 
 from mesh_events.codec import has_valid_signature, holds_signature
-from mesh_events.integrity.checkpoint import (
-    Checkpoint,
-    SignedCheckpoint,
-)
+from mesh_events.integrity.checkpoint import Checkpoint, SignedCheckpoint
 from mesh_events.record import Entry, Record
 from projections.identity import Identity, Role
 from projections.integrity.chain import Chain
-from projections.integrity.ledger import (
-    Ledger,
-    MismatchError,
-)
+from projections.integrity.ledger import Ledger, MismatchError
 from self_service.cli.framework.finding import Finding
 
 

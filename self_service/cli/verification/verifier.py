@@ -19,10 +19,7 @@ from projections.identity import Role
 from projections.image import EMPTY, Image
 from projections.integrity.chain import Chain
 from projections.integrity.trust import Trusted
-from self_service.cli.framework.finding import (
-    Finding,
-    ordered,
-)
+from self_service.cli.framework.finding import Finding, ordered
 from self_service.cli.verification.rejudging import (
     LONGEST_VERSION,
     NOT_JUDGED,
@@ -30,14 +27,7 @@ from self_service.cli.verification.rejudging import (
     Judgements,
     doubted,
 )
-from self_service.cli.verification.scope import (
-    ONCE,
-    WHOLE,
-    Kept,
-    Reading,
-    Scope,
-    Source,
-)
+from self_service.cli.verification.scope import ONCE, WHOLE, Kept, Reading, Scope, Source
 from self_service.cli.verification.tree_check import TreeCheck
 
 

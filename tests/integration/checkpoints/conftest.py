@@ -15,11 +15,7 @@ from confluent_kafka import TopicPartition
 
 from local_platform import LocalPlatform, PlatformSettings
 from mesh_events.integrity.checkpoint import SignedCheckpoint
-from mesh_events.integrity.places import (
-    checkpoints,
-    read_file,
-    read_topic,
-)
+from mesh_events.integrity.places import checkpoints, read_file, read_topic
 from mesh_events.settings import notes_path
 from snapshots.place import open_store
 from snapshots.store import Store

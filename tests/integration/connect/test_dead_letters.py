@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from psycopg import sql
 
 from local_platform import Endpoints
-from processors.clusters import KafkaAdmin
+from processors.clusters.kafka import KafkaAdmin
 from tests.integration.connect_owner import owner
 from tests.integration.test_cli import Party, Sdm, sdm
 from tests.kafka_client import eventually, fresh, read, reading, register_schema

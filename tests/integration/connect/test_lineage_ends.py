@@ -5,9 +5,9 @@ from openlineage.client.event_v2 import RunState
 
 from local_platform import Endpoints
 from mesh_events.meta import new_id
-from processors.clusters import KafkaAdmin
-from processors.lineage import JobRun, LineageTopic
-from processors.lineage_reader import recent
+from processors.clusters.kafka import KafkaAdmin
+from processors.lineage.events import JobRun, LineageTopic
+from processors.lineage.reader import recent
 from tests.kafka_client import RawProducer, eventually, fresh
 
 pytestmark = pytest.mark.platform

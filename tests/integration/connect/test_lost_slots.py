@@ -13,10 +13,7 @@ from local_platform.services.base import Command
 from local_platform.services.postgres import Postgres
 from local_platform.site import Site
 from processors.connect.rest import Connect
-from projections.connectors.tables import (
-    pinned,
-    slot_of,
-)
+from projections.connectors.tables import pinned, slot_of
 from self_service.cli.connect import debezium
 from self_service.cli.connect.databases import Database
 from tests.conftest import new_settings

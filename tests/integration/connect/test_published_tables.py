@@ -10,10 +10,7 @@ from local_platform import Endpoints, PlatformSettings
 from mesh_events.connectors import ConnectorAdded, ConnectorUpdated
 from mesh_events.emit import Emitter
 from projections.connectors.tables import slot_of
-from self_service.cli.connect import (
-    databases,
-    debezium,
-)
+from self_service.cli.connect import databases, debezium
 from self_service.cli.connect.databases import Place
 from self_service.cli.framework.exits import ExitCode
 from tests.integration.connect.test_whole_rows import NOUN, captured, described, schema

@@ -12,10 +12,7 @@ from psycopg import sql
 from local_platform import Endpoints, PlatformSettings
 from mesh_events.connectors import ConnectorAdded
 from mesh_events.emit import Emitter
-from self_service.cli.connect import (
-    databases,
-    debezium,
-)
+from self_service.cli.connect import databases, debezium
 from self_service.cli.connect.databases import Place
 from self_service.cli.framework.exits import ExitCode
 from tests.integration.connect_owner import consumer, owner

@@ -12,16 +12,9 @@ from confluent_kafka.admin import AdminClient
 from psycopg import sql
 
 from local_platform import Endpoints
-from processors.clusters import KafkaAdmin
+from processors.clusters.kafka import KafkaAdmin
 from tests.integration.connect_owner import consumer, owner
-from tests.integration.test_cli import (
-    Party,
-    Sdm,
-    application,
-    filled,
-    published,
-    sdm,
-)
+from tests.integration.test_cli import Party, Sdm, application, filled, published, sdm
 from tests.kafka_client import delete_and_create, eventually, fresh
 from tests.links.real import everything
 

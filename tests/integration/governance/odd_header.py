@@ -16,10 +16,7 @@ from pathlib import Path
 
 from aiokafka import AIOKafkaProducer
 
-from mesh_events.kafka.transport import (
-    Tls,
-    protocol,
-)
+from mesh_events.kafka.transport import Tls, protocol
 
 
 class Odd(str):

@@ -9,14 +9,8 @@ from confluent_kafka.admin import NewTopic
 from mesh_events import topics
 from mesh_events.integrity.leaf import leaf_hash
 from mesh_events.intents import ProductUpdated
-from mesh_events.kafka.batches import (
-    Stored,
-    stored,
-)
-from mesh_events.kafka.connection import (
-    Connection,
-    header_list,
-)
+from mesh_events.kafka.batches import Stored, stored
+from mesh_events.kafka.connection import Connection, header_list
 from mesh_events.kafka.partition_reader import PartitionReader
 from mesh_events.read import LogReader
 from processors.own_topics.wanted import TOPICS

@@ -11,10 +11,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Protocol
 
-from mesh_events.kafka.connection import (
-    SCRAM,
-    Connection,
-)
+from mesh_events.kafka.connection import SCRAM, Connection
 
 _PRODUCE, _FETCH, _LIST_OFFSETS, _METADATA, _JOIN_GROUP = 0, 1, 2, 3, 11
 _OFFSET_COMMIT, _FIND_COORDINATOR, _HANDSHAKE, _CREATE_TOPICS = 8, 10, 17, 19

@@ -12,12 +12,7 @@ from local_platform.services.java import java
 from local_platform.services.kafka import class_path
 from local_platform.site import Site
 from mesh_events.kafka.connection import Connection
-from self_service.cli.domain.credentials import (
-    Form,
-    client_settings,
-    properties,
-    read_properties,
-)
+from self_service.cli.domain.credentials import Form, client_settings, properties, read_properties
 from self_service.cli.generate.exact_writer import ExactWriter
 from self_service.cli.topic.producing import write
 

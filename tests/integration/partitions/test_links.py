@@ -8,8 +8,8 @@ import pytest
 
 from local_platform import Endpoints
 from mesh_events.facts import LinkActivated, LinkFailed
-from processors.keepers.flow_ends import ClusterLogs
-from processors.rights import Operation
+from processors.clusters.rights import Operation
+from processors.keepers.flows.ends import ClusterLogs
 from projections.links import State
 from tests.integration.partitions.owner import add_partitions, numbered, partitions_of
 from tests.links.real import RealLink, assert_exact

@@ -8,7 +8,7 @@ import pytest
 
 from local_platform import Endpoints
 from mesh_events.errors import MeshError
-from processors.clusters import KafkaAdmin
+from processors.clusters.kafka import KafkaAdmin
 from spark_streams.log import OF_A_DOMAIN, KafkaLog
 from tests.links.real import until
 

@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 
 from local_platform.jvm import JVM_BOUNDS
 from mesh_events.kafka.connection import Connection
-from processors.clusters import KafkaAdmin
+from processors.clusters.kafka import KafkaAdmin
 from spark_streams.errors import CopyError
 from spark_streams.log import KafkaLog
 from spark_streams.provenance import HEADER, Origin, Provenance

@@ -7,7 +7,7 @@ import pytest
 from local_platform import Endpoints
 from mesh_events.facts import LinkActivated, LinkFailed
 from mesh_events.intents import Engine
-from processors.rights import Operation
+from processors.clusters.rights import Operation
 from projections.links import State
 from tests.integration.partitions.owner import add_partitions, numbered, partitions_of
 from tests.links.real import RealMirror, assert_exact

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from mesh_events.facts import DriftFound, DriftKind, Remedy
-from processors.rights import Acl, reader
+from processors.clusters.rights import Acl, reader
 from tests.integration.rights.test_rights import DENIED, filled, keeper_of
 from tests.kafka_acls import made, unmade
 from tests.mesh_kit import Application, Domain, Mesh, eventually, fresh

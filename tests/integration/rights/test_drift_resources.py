@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from local_platform import PlatformSettings
 from mesh_events.facts import DriftKind, Remedy
-from processors.rights import Acl
+from processors.clusters.rights import Acl
 from self_service.cli.app import app
 from tests.integration.rights.test_drift import changed_behind, told, wait_told
 from tests.integration.rights.test_rights import filled, keeper_of

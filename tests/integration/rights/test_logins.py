@@ -5,7 +5,7 @@ import secrets
 from confluent_kafka.admin import ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
 
 from mesh_events.intents import ApplicationRegistered
-from processors.clusters import KafkaAdmin
+from processors.clusters.kafka import KafkaAdmin
 from projections.identity import LOGIN_TAKEN
 from tests.mesh_kit import Domain, Mesh, eventually, fresh
 

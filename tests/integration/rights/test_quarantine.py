@@ -11,7 +11,7 @@ from mesh_events.intents import (
     intents_login,
 )
 from mesh_events.read import LogReader
-from processors.rights import Acl
+from processors.clusters.rights import Acl
 from projections.access import State
 from tests import kafka_acls
 from tests.integration.rights.test_rights import DENIED, GROUP_DENIED, filled, keeper_of

@@ -13,8 +13,8 @@ from confluent_kafka.admin import (
 
 from mesh_events.intents import AccessGranted, LinkCreated, LinkRemoved, intents_login
 from mesh_events.kafka.connection import Connection
-from processors.clusters import KafkaAdmin
-from processors.keepers.partition_limit import MOST_PARTITIONS
+from processors.clusters.kafka import KafkaAdmin
+from processors.keepers.flows.partition_limit import MOST_PARTITIONS
 from projections.access import State
 from projections.links import State as LinkState
 from tests.mesh_kit import Application, Domain, Mesh, eventually, fresh, read, reading, write

@@ -8,7 +8,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from mesh_events.errors import RefusedError
-from processors.keepers.partition_limit import MOST_PARTITIONS
+from processors.keepers.flows.partition_limit import MOST_PARTITIONS
 from spark_streams.sql.again import Again, stands
 from spark_streams.sql.work import SETTINGS
 from tests.integration.sql.records import AT, Statement, record, wire

@@ -4,10 +4,7 @@ from typing import Any
 
 import pytest
 
-from mesh_events.schema.linear_patterns import (
-    LONGEST_TEXT,
-    linear_pattern,
-)
+from mesh_events.schema.linear_patterns import LONGEST_TEXT, linear_pattern
 from spark_streams.jvm import MATCHES
 from tests.integration.sql.records import Read, Statement, bare, record, wire
 from tests.pattern_cases import EXPONENTIAL, VERDICTS

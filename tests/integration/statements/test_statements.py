@@ -15,7 +15,7 @@ from mesh_events.statements import (
     StatementStarted,
     StatementUpdated,
 )
-from processors.clusters import KafkaAdmin
+from processors.clusters.kafka import KafkaAdmin
 from tests.integration.sql.records import bare
 from tests.integration.statements.conftest import CLICK, PARTITIONS, ROW, USER_KEY, Stage, framed
 from tests.mesh_kit import Mesh, eventually

@@ -8,11 +8,7 @@ from mesh_events import intents
 from mesh_events.decisions import MeshKeyIntroduced, MeshRole
 from mesh_events.record import FaultCode
 from mesh_events.signing import is_proven
-from projections.deciding.verdict import (
-    Accepted,
-    Rejected,
-    Verdict,
-)
+from projections.deciding.verdict import Accepted, Rejected, Verdict
 from projections.identity import Role
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key

@@ -11,10 +11,7 @@ from mesh_events.errors import RefusedError
 from mesh_events.meta import Event
 from mesh_events.signing import SigningKey
 from projections.identity import Identity, Role
-from self_service.cli.domain.key_rotation import (
-    Rotated,
-    Rotation,
-)
+from self_service.cli.domain.key_rotation import Rotated, Rotation
 from tests.paper_log import Never, PaperLog, key
 
 

@@ -5,10 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesh_events.errors import StateFaultError
-from mesh_events.kafka.batches import (
-    Stored,
-    stored,
-)
+from mesh_events.kafka.batches import Stored, stored
 from tests.odd_batches import MANY_HEADERS, batch, header, number, record, text
 from tests.odd_batches import ODD as TAKEN
 

@@ -5,14 +5,7 @@ from typing import Any
 
 import pytest
 
-from mesh_events.schema.compatibility import (
-    Change,
-    Level,
-    breaks,
-    changes,
-    fields,
-    misread,
-)
+from mesh_events.schema.compatibility import Change, Level, breaks, changes, fields, misread
 
 NEW, OLD = "new readers of old records", "old readers of new records"
 

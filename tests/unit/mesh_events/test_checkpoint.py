@@ -6,19 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesh_events.integrity.checkpoint import (
-    Checkpoint,
-    origin_of,
-    ranges,
-    read_checkpoint,
-)
+from mesh_events.integrity.checkpoint import Checkpoint, origin_of, ranges, read_checkpoint
 from mesh_events.integrity.note import signed
-from mesh_events.integrity.places import (
-    checkpoints,
-    file_text,
-    read_file,
-    whole_notes,
-)
+from mesh_events.integrity.places import checkpoints, file_text, read_file, whole_notes
 from mesh_events.settings import notes_path
 from tests.paper_log import key
 

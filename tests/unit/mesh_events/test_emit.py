@@ -17,12 +17,7 @@ from mesh_events.outcome import LOOK_BACK, DecisionWatch
 from mesh_events.record import FaultCode, Record
 from mesh_events.signing import MeshKeys
 from mesh_events.topics import MAX_INTENT_BYTES
-from projections.deciding.verdict import (
-    Accepted,
-    Quarantined,
-    Rejected,
-    Verdict,
-)
+from projections.deciding.verdict import Accepted, Quarantined, Rejected, Verdict
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key, resigned
 

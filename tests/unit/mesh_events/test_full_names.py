@@ -4,10 +4,7 @@ from typing import Any
 
 import pytest
 
-from mesh_events.schema.full_names import (
-    named_types,
-    with_full_names,
-)
+from mesh_events.schema.full_names import named_types, with_full_names
 
 
 def record(name: str, *types: Any, **more: Any) -> dict[str, Any]:

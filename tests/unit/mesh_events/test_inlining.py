@@ -8,10 +8,7 @@ import fastavro
 import pytest
 
 from mesh_events.errors import InvalidValueError
-from mesh_events.schema.compatibility import (
-    Level,
-    breaks,
-)
+from mesh_events.schema.compatibility import Level, breaks
 from mesh_events.schema.compatibility import fields as fields_of
 from mesh_events.schema.inlining import inlined
 

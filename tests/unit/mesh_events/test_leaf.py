@@ -6,10 +6,7 @@ from hashlib import sha256
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesh_events.integrity.leaf import (
-    canonical,
-    leaf_hash,
-)
+from mesh_events.integrity.leaf import canonical, leaf_hash
 from mesh_events.record import Record
 
 parts = st.none() | st.binary(max_size=6)

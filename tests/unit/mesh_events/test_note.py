@@ -6,13 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesh_events.integrity.note import (
-    Note,
-    key_id,
-    parse_note,
-    signed,
-    verifier_key,
-)
+from mesh_events.integrity.note import Note, key_id, parse_note, signed, verifier_key
 from mesh_events.signing import encode_public
 from tests.paper_log import key
 

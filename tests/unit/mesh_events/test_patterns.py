@@ -6,11 +6,7 @@ from typing import Any
 import pytest
 
 from mesh_events.errors import RefusedError
-from mesh_events.schema.patterns import (
-    misfits,
-    places,
-    require_patterns,
-)
+from mesh_events.schema.patterns import misfits, places, require_patterns
 from tests.pattern_cases import EXPONENTIAL, VERDICTS
 
 

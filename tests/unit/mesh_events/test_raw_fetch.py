@@ -13,11 +13,7 @@ import pytest
 
 from mesh_events.errors import InfrastructureError
 from mesh_events.kafka.connection import Connection
-from mesh_events.kafka.raw_fetch import (
-    Answer,
-    RawPartition,
-    RawTopics,
-)
+from mesh_events.kafka.raw_fetch import Answer, RawPartition, RawTopics
 
 Reply = Callable[[bytes], bytes | None]
 """A request behind its length -> bytes to send as they are; None ends the connection."""

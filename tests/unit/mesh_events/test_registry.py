@@ -10,16 +10,9 @@ from confluent_kafka.schema_registry import Schema, SchemaReference
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 
 from mesh_events.errors import InfrastructureError, InvalidValueError, RefusedError
-from mesh_events.schema.definition import (
-    Definition,
-    Kind,
-    Reference,
-)
+from mesh_events.schema.definition import Definition, Kind, Reference
 from mesh_events.schema.registry import Registry
-from mesh_events.schema.size import (
-    MOST_TOGETHER,
-    MOST_VERSIONS,
-)
+from mesh_events.schema.size import MOST_TOGETHER, MOST_VERSIONS
 
 
 class Client:

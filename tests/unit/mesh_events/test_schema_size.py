@@ -6,15 +6,8 @@ from typing import Any
 import pytest
 
 from mesh_events.errors import RefusedError
-from mesh_events.schema.compatibility import (
-    Level,
-    breaks,
-    fields,
-)
-from mesh_events.schema.patterns import (
-    places,
-    require_usable,
-)
+from mesh_events.schema.compatibility import Level, breaks, fields
+from mesh_events.schema.patterns import places, require_usable
 from mesh_events.schema.resolution import Comparison
 from mesh_events.schema.size import (
     LONGEST_NAME,

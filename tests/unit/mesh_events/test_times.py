@@ -7,10 +7,7 @@ import pytest
 from mesh_events.errors import RefusedError
 from mesh_events.schema.compatibility import misread
 from mesh_events.schema.patterns import require_usable
-from mesh_events.schema.times import (
-    require_one_meaning,
-    times_of,
-)
+from mesh_events.schema.times import require_one_meaning, times_of
 
 MICROS = "io.debezium.time.MicroTimestamp"
 

@@ -10,8 +10,8 @@ import aiohttp
 import faust
 import pytest
 
-from processors import bounded_web
-from processors.bounded_web import MOST_CONNECTIONS, BoundedWeb
+from processors.worker import bounded_web
+from processors.worker.bounded_web import MOST_CONNECTIONS, BoundedWeb
 
 
 @asynccontextmanager

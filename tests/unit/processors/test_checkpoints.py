@@ -14,18 +14,15 @@ from mesh_events.integrity.leaf import leaf_hash
 from mesh_events.integrity.places import file_text
 from mesh_events.kafka.connection import Connection
 from mesh_events.record import Record
-from processors.checkpoint_store import CheckpointStore
 from processors.keepers import checkpoints as module
 from processors.keepers.checkpoints import CheckpointsKeeper
 from processors.keepers.keeper import ReignOverError
-from processors.log_watch import LogWatch
-from processors.quick_start import Beginning, FirstRecord, Start
+from processors.log.checkpoint_store import CheckpointStore
+from processors.log.quick_start import Beginning, FirstRecord, Start
+from processors.log.watch import LogWatch
 from projections.fold import apply
 from projections.image import EMPTY, Image
-from projections.integrity.chain import (
-    Chain,
-    chained,
-)
+from projections.integrity.chain import Chain, chained
 from projections.integrity.tree import CompactRange
 from projections.integrity.trust import DistrustError
 from projections.replay import replay

@@ -14,12 +14,13 @@ from mesh_events.errors import InfrastructureError, RefusedError
 from mesh_events.facts import CheckFailed, CheckPassed, Fact
 from mesh_events.schema.definition import Version
 from mesh_events.statements import StatementAdded, StatementUpdated
-from processors.keepers import checks, findings, planning
-from processors.keepers.checks import CHECKED, ChecksKeeper, missing
-from processors.keepers.findings import CERTAIN_S
+from processors.governor.waiting import Awaited
+from processors.keepers.checks import checks, findings
+from processors.keepers.checks.checks import CHECKED, ChecksKeeper, missing
+from processors.keepers.checks.findings import CERTAIN_S
+from processors.keepers.flows.partition_limit import OF_STATEMENTS, Most, PartitionLimit
 from processors.keepers.lanes import SideBySide
-from processors.keepers.partition_limit import OF_STATEMENTS, Most, PartitionLimit
-from processors.waiting import Awaited
+from processors.keepers.statements import planning
 from projections.deciding.decide import decide
 from projections.deciding.verdict import Waiting
 from projections.replay import fold

@@ -6,7 +6,7 @@ import pytest
 
 from mesh_events.errors import RefusedError
 from mesh_events.kafka.connection import Connection
-from processors.rights import Acl
+from processors.clusters.rights import Acl
 from tests.links.cluster_contract import ClusterContract
 from tests.links.memory import MemoryCluster, MemoryLogs
 

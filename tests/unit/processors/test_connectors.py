@@ -22,12 +22,12 @@ from mesh_events.connectors import (
 )
 from mesh_events.errors import RefusedError
 from mesh_events.rows import ConnectorState
+from processors.clusters.principals import job_of
+from processors.clusters.rights import Binding, Operation, Resource
 from processors.connect.connects import Connects
 from processors.connect.rest import Part
-from processors.keepers import connector_look as look
-from processors.keepers.wishes import desired, may_not_read
-from processors.principals import job_of
-from processors.rights import Binding, Operation, Resource
+from processors.keepers.connectors import look
+from processors.keepers.rights.wishes import desired, may_not_read
 from tests import paper_story as story
 from tests.connectors.memory import NAME, PRINCIPAL, MemoryConnect, MemoryConnector
 from tests.unit.processors.test_links_crashes import Crashes, DiedError

@@ -7,8 +7,8 @@ import pytest
 
 from mesh_events import facts, intents
 from mesh_events.rows import LinkState
-from processors import consequent
-from processors.consequent import Consequent
+from processors.governor import consequent
+from processors.governor.consequent import Consequent
 from projections.deciding.consequences import consequences
 from projections.fold import apply
 from projections.image import Image

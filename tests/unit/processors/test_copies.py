@@ -7,7 +7,7 @@ import pytest
 
 from mesh_events import intents
 from mesh_events.record import FaultCode, Record
-from processors.governor import Governor
+from processors.governor.governor import Governor
 from projections.image import Bounds
 from tests import paper_story as story
 from tests.paper_log import PaperLog, at, key

@@ -2,8 +2,8 @@
 
 import pytest
 
-from processors.clusters import Topic
-from processors.keepers.copy_settings import LARGEST_RECORD, copied_settings, max_record_bytes
+from processors.clusters.kafka import Topic
+from processors.keepers.flows.copy_settings import LARGEST_RECORD, copied_settings, max_record_bytes
 
 MIB = 1_048_576
 

@@ -9,10 +9,10 @@ from immutables import Map
 
 from mesh_events import facts, intents
 from mesh_events.facts import CredentialsIssued, EffectFailed
-from processors import logins
-from processors.keepers import credentials
-from processors.keepers.credentials import CredentialsKeeper
-from processors.secrets import SecretStore
+from processors.clusters import logins
+from processors.clusters.secrets import SecretStore
+from processors.keepers.rights import credentials
+from processors.keepers.rights.credentials import CredentialsKeeper
 from projections.identity import LOGIN_TAKEN
 from projections.image import Image
 from tests import paper_story as story

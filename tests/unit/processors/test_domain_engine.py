@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from processors import domain_server
-from processors.domain_engine import DomainEngine
 from processors.settings import DomainSpark, WorkerSettings
+from processors.spark import domain_server
+from processors.spark.domain_engine import DomainEngine
 from spark_streams.errors import EngineError
 from tests.kafka_client import eventually
 from tests.links.memory import MemoryEngine

@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from mesh_events.connectors import ConnectorAdded
 from mesh_events.facts import DriftKind
 from mesh_events.intents import AccessRevoked
-from processors import drift, founding
+from processors import founding
+from processors.clusters import drift
+from processors.clusters.drift import Finding, of_strangers, of_wish, of_wishes, wrong
+from processors.clusters.rights import Acl, Binding, Operation, Resource, Wish, reader
 from processors.connect.principals import offsets_of, principal_of
-from processors.drift import Finding, of_strangers, of_wish, of_wishes, wrong
-from processors.keepers.starts import Starts
-from processors.keepers.wishes import desired
-from processors.rights import Acl, Binding, Operation, Resource, Wish, reader
+from processors.keepers.flows.starts import Starts
+from processors.keepers.rights.wishes import desired
 from projections.connectors import config
 from projections.image import Image
 from projections.links import Desired, State

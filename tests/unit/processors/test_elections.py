@@ -24,7 +24,7 @@ def put(cluster: MemoryCluster, topic: str, value: str) -> None:
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> Joined:
     """A statement over a stream and a table that is filled."""
-    monkeypatch.setattr("processors.keepers.statements.require_same", lambda *_: None)
+    monkeypatch.setattr("processors.keepers.statements.statements.require_same", lambda *_: None)
     found = Joined()
     found.link(positions=Map({"0": 100}), copy=Copy.PRESENT)
     return found

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from structlog.testing import capture_logs
 
-from processors import error_files
-from processors.error_files import MOST_CHARACTERS, ErrorFiles
+from processors.spark import error_files
+from processors.spark.error_files import MOST_CHARACTERS, ErrorFiles
 
 
 def test_a_text_is_in_a_file_that_the_log_line_names(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ import pytest
 from mesh_events.errors import InfrastructureError
 from mesh_events.facts import LinkFailed
 from mesh_events.statements import StatementFailed
-from processors.keepers import flow_start
-from processors.rights import Operation
+from processors.clusters.rights import Operation
+from processors.keepers.flows import starting
 from projections.lineage.readers import RUNS_ON
 from projections.links import Desired
 from spark_streams.engine import CopySpec
@@ -349,7 +349,7 @@ def test_a_copy_that_is_made_anew_is_known_as_ours_behind_a_failed_start(
         raise InfrastructureError("cluster west does not answer", retriable=True)
 
     with monkeypatch.context() as patch:
-        patch.setattr("processors.keepers.links.LinkEnds.settle", away)
+        patch.setattr("processors.keepers.links.links.LinkEnds.settle", away)
         link.reconcile()
     assert [fact.code for fact in link.desk.said(LinkFailed)] == ["cluster_unavailable"]
     assert link.topic in link.west.topics
@@ -375,7 +375,7 @@ def test_a_crash_on_the_way_of_a_later_start_ends_nothing_that_is_needed(
     made: MemoryStatement, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     crashes = Crashes()
-    monkeypatch.setattr(flow_start, "crash_point", crashes)
+    monkeypatch.setattr(starting, "crash_point", crashes)
     restore = registry_away(made)
     made.desk.update(NEW)
     made.reconcile()

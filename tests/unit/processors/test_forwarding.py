@@ -24,8 +24,8 @@ from processors.keepers.forwarding import (
     Written,
 )
 from processors.keepers.keeper import ReignOverError
-from processors.lineage import JobRun, event
-from processors.lineage_receiver import Answer, HttpReceiver, Outcome
+from processors.lineage.events import JobRun, event
+from processors.lineage.receiver import Answer, HttpReceiver, Outcome
 from processors.settings import WorkerSettings
 from projections.image import EMPTY
 from tests.openlineage_receiver import SLOW, LocalReceiver, receiving

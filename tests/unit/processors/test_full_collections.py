@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from processors import full_collections
-from processors.full_collections import ShortCollections
+from processors.worker import full_collections
+from processors.worker.full_collections import ShortCollections
 
 
 @pytest.fixture

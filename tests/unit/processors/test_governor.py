@@ -22,17 +22,14 @@ from mesh_events.facts import CheckPassed
 from mesh_events.meta import Event
 from mesh_events.record import Entry, Record
 from mesh_events.rows import Row
-from processors import governor as module
-from processors.decision import decision_on
-from processors.governor import Governor
-from processors.quarantine import SAMPLES, Copy
-from processors.waiting import AGAIN
+from processors.governor import governor as module
+from processors.governor.decision import decision_on
+from processors.governor.governor import Governor
+from processors.governor.quarantine import SAMPLES, Copy
+from processors.governor.waiting import AGAIN
 from projections.access import State
 from projections.deciding.decide import CHECK_TIMEOUT_MS
-from projections.deciding.verdict import (
-    Quarantined,
-    Verdict,
-)
+from projections.deciding.verdict import Quarantined, Verdict
 from projections.image import DEFAULT_BOUNDS, Bounds, Image
 from projections.quotas.kinds import Quotas
 from tests import paper_story as story
@@ -243,7 +240,7 @@ def dear_checks(count: int, monkeypatch: pytest.MonkeyPatch) -> tuple[PaperLog, 
     governor.fold(log.records)
     settle(governor, log)
     # nothing that waits is looked at in turn beside what this is about
-    monkeypatch.setattr("processors.waiting.AGAIN", 0)
+    monkeypatch.setattr("processors.governor.waiting.AGAIN", 0)
     for offset in offsets:
         log.report(CheckPassed, offset=offset, check="topic_exists", evidence={})
     governor.fold(log.records)

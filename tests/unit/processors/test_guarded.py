@@ -10,18 +10,18 @@ from mesh_events.errors import InfrastructureError, MeshError, UnusableRecordErr
 from mesh_events.facts import EffectFailed
 from mesh_events.kafka.requests import reading
 from mesh_events.read import decode_row
-from processors import lineage_receiver
+from processors.clusters.secrets import SecretStore
 from processors.connect import rest
-from processors.keepers.credentials import CredentialsKeeper
 from processors.keepers.keeper import ReignOverError, guarded
-from processors.keepers.quotas import Budget, QuotasKeeper
-from processors.keepers.rights import RightsKeeper
+from processors.keepers.rights.credentials import CredentialsKeeper
+from processors.keepers.rights.quotas import Budget, QuotasKeeper
+from processors.keepers.rights.rights import RightsKeeper
+from processors.keepers.rights.strangers import Strangers
 from processors.keepers.run_ends import RunEndsKeeper
-from processors.keepers.schemas import SchemasKeeper
-from processors.keepers.strangers import Strangers
-from processors.lineage_reader import _ended
-from processors.secrets import SecretStore
-from processors.subject_rules import SubjectRules
+from processors.keepers.topics.schemas import SchemasKeeper
+from processors.lineage import receiver
+from processors.lineage.reader import _ended
+from processors.registries.subject_rules import SubjectRules
 from tests import paper_story as story
 from tests.connectors.memory import PaperReign
 from tests.paper_log import PaperLog
@@ -112,7 +112,7 @@ def test_an_answer_of_a_receiver_with_a_length_that_is_none_is_passed_over() -> 
             self.closed = True
 
     response: Any = Response()
-    lineage_receiver._finish(response)
+    receiver._finish(response)
     assert response.closed
 
 

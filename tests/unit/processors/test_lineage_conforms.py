@@ -14,11 +14,16 @@ from openlineage.client.serde import Serde
 from referencing.exceptions import Unresolvable
 
 from mesh_events import connectors
-from processors.lineage import LARGEST_EVENT, Dataset, JobRun, Origin, encoded, event, fitting
-from projections.connectors.config import (
-    DEAD_LETTERS,
-    JDBC_SINK,
+from processors.lineage.events import (
+    LARGEST_EVENT,
+    Dataset,
+    JobRun,
+    Origin,
+    encoded,
+    event,
+    fitting,
 )
+from projections.connectors.config import DEAD_LETTERS, JDBC_SINK
 from projections.links import Desired
 from tests import openlineage
 from tests import paper_story as story

@@ -10,8 +10,8 @@ from structlog.testing import capture_logs
 from mesh_events import topics
 from mesh_events.kafka.connection import Connection
 from processors import founding
-from processors.lineage_reader import LineageReader
-from processors.rights import Binding, Operation, Resource
+from processors.clusters.rights import Binding, Operation, Resource
+from processors.lineage.reader import LineageReader
 from processors.settings import GOVERNOR
 
 WRITTEN = [f"event {number}".encode() for number in range(5)]

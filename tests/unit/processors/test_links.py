@@ -14,11 +14,11 @@ from mesh_events.facts import (
 )
 from mesh_events.intents import OnRevoke
 from processors.acls.running import Running as Explained
-from processors.keepers import fence
-from processors.keepers.fence import fresh_writer, is_writer, writing
-from processors.keepers.flows import LOST
+from processors.clusters.rights import Acl, Binding, Operation, reader
+from processors.keepers.flows import fence
+from processors.keepers.flows.fence import fresh_writer, is_writer, writing
+from processors.keepers.flows.flows import LOST
 from processors.keepers.keeper import ReignOverError
-from processors.rights import Acl, Binding, Operation, reader
 from projections.links import State
 from spark_streams.engine import CopySpec, Running
 from tests.links.memory import MemoryLink

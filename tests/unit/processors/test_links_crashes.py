@@ -5,7 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesh_events.facts import CopyPurged
-from processors.keepers import flow_end, flow_start, link_end
+from processors.keepers.flows import starting
+from processors.keepers.flows import stopping as flow_stopping
+from processors.keepers.links import stopping as link_stopping
 from projections.links import State
 from tests.links.memory import MemoryLink
 
@@ -41,9 +43,9 @@ class Crashes:
 @pytest.fixture
 def crashes(monkeypatch: pytest.MonkeyPatch) -> Crashes:
     made = Crashes()
-    monkeypatch.setattr(flow_start, "crash_point", made)
-    monkeypatch.setattr(flow_end, "crash_point", made)
-    monkeypatch.setattr(link_end, "crash_point", made)
+    monkeypatch.setattr(starting, "crash_point", made)
+    monkeypatch.setattr(flow_stopping, "crash_point", made)
+    monkeypatch.setattr(link_stopping, "crash_point", made)
     return made
 
 
@@ -123,9 +125,9 @@ def test_whatever_happens_in_whatever_order_the_copy_is_a_prefix_and_then_comple
 ) -> None:
     crashes = Crashes()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(flow_start, "crash_point", crashes)
-        patch.setattr(flow_end, "crash_point", crashes)
-        patch.setattr(link_end, "crash_point", crashes)
+        patch.setattr(starting, "crash_point", crashes)
+        patch.setattr(flow_stopping, "crash_point", crashes)
+        patch.setattr(link_stopping, "crash_point", crashes)
         link = MemoryLink()
         for order, place in steps:
             obey(link, order)

@@ -7,9 +7,9 @@ from itertools import pairwise
 import pytest
 
 from mesh_events.facts import Fact, LinkActivated, LinkAdvanced, LinkFailed
-from processors.keepers import fence
-from processors.keepers.flows import LOST
-from processors.rights import Operation
+from processors.clusters.rights import Operation
+from processors.keepers.flows import fence
+from processors.keepers.flows.flows import LOST
 from projections.links import State
 from spark_streams.engine import CopySpec, States
 from spark_streams.errors import EngineError

@@ -4,7 +4,7 @@ import pytest
 
 from mesh_events.facts import LinkActivated, LinkAdvanced
 from mesh_events.intents import Engine
-from processors.keepers.links import CopyPlan
+from processors.keepers.links.links import CopyPlan
 from tests.links.memory import MemoryLink
 
 

@@ -10,9 +10,9 @@ import pytest
 from mesh_events.facts import LinkActivated, LinkFailed
 from mesh_events.intents import LinkCreated
 from processors.keepers import lanes as module
-from processors.keepers.flow_ends import Reach
+from processors.keepers.flows.ends import Reach
 from processors.keepers.lanes import Claims, SideBySide
-from processors.keepers.links import LANES, Engines, LinksKeeper, Mirrors
+from processors.keepers.links.links import LANES, Engines, LinksKeeper, Mirrors
 from projections import links
 from projections.image import EMPTY, Image
 from projections.links import Desired, State, link_id

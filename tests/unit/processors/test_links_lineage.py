@@ -7,7 +7,7 @@ from openlineage.client.serde import Serde
 
 from mesh_events.errors import InfrastructureError
 from mesh_events.meta import new_id
-from processors.lineage import Datasets, event, link_run, schema_of
+from processors.lineage.events import Datasets, event, link_run, schema_of
 from tests.links.memory import MemoryLink
 
 WHEN = datetime(2026, 3, 1, 12, tzinfo=UTC)

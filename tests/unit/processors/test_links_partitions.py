@@ -4,8 +4,8 @@ import pytest
 
 from mesh_events.facts import LinkActivated, LinkFailed
 from mesh_events.intents import Engine
-from processors.keepers import flow_start
-from processors.rights import Operation
+from processors.clusters.rights import Operation
+from processors.keepers.flows import starting
 from projections.links import State
 from tests.links.memory import MemoryLink
 from tests.unit.processors.test_links_crashes import Crashes, look
@@ -66,7 +66,7 @@ def test_a_restart_for_added_partitions_that_was_cut_off_is_made_up_for(
     place: str, link: MemoryLink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     crashes = Crashes()
-    monkeypatch.setattr(flow_start, "crash_point", crashes)
+    monkeypatch.setattr(starting, "crash_point", crashes)
     link.source.grow(4)
     link.produce(8)
     crashes.place = place

@@ -4,8 +4,8 @@ import pytest
 
 from mesh_events.errors import InfrastructureError
 from mesh_events.facts import Fact, LinkActivated, LinkFailed
-from processors.keepers.flow_pace import Pace
-from processors.rights import Operation
+from processors.clusters.rights import Operation
+from processors.keepers.flows.pace import Pace
 from projections.links import State
 from spark_streams.engine import CopySpec
 from spark_streams.errors import EngineError

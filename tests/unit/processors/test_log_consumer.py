@@ -7,7 +7,7 @@ import pytest
 from aiokafka.structs import ConsumerRecord, TopicPartition
 from faust.transport.drivers import aiokafka as driver
 
-from processors.log_consumer import LogConsumerThread
+from processors.log.consumer import LogConsumerThread
 
 PLACE = TopicPartition("mesh.governance", 0)
 

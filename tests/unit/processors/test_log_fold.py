@@ -9,9 +9,9 @@ import pytest
 
 from mesh_events.errors import InfrastructureError
 from mesh_events.record import Record
-from processors import log_fold
-from processors.governor import Governor
-from processors.log_fold import LogFold
+from processors.governor.governor import Governor
+from processors.log import fold as log_fold
+from processors.log.fold import LogFold
 from tests.paper_log import PaperLog
 
 

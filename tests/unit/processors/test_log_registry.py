@@ -4,7 +4,7 @@ import pytest
 
 from mesh_events import avro
 from mesh_events.errors import InfrastructureError
-from processors.log_registry import LogRegistry
+from processors.log.registry import LogRegistry
 
 NOBODY = "http://127.0.0.1:9/apis"
 """The discard port: nothing listens there."""

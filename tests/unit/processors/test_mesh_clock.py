@@ -2,7 +2,7 @@
 
 import pytest
 
-from processors.mesh_clock import MeshClock
+from processors.governor.mesh_clock import MeshClock
 
 NOW = 1_790_000_000_000
 MINUTE = 60_000

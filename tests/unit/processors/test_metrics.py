@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from mesh_events import intents
 from mesh_events.decisions import IntentRejected
 from mesh_events.facts import CheckFailed, EffectFailed, Fact, LinkFailed
-from processors.metrics import FAILURES, Metrics, gauges
+from processors.worker.metrics import FAILURES, Metrics, gauges
 from projections.fold import apply
 from projections.image import EMPTY, Image
 from projections.replay import walk

@@ -5,16 +5,14 @@ import json
 import pytest
 
 from mesh_events.facts import DriftFound, DriftKind, Fact, Remedy
-from processors import drift
-from processors.drift import Finding
-from processors.keepers import product_topics, strangers
-from processors.keepers.drift_telling import MOST, WINDOW_S, DriftTelling
-from processors.keepers.product_topics import ProductTopics
-from processors.rights import Acl
-from self_service.cli.mesh.failures import (
-    failures,
-    missing_topics,
-)
+from processors.clusters import drift
+from processors.clusters.drift import Finding
+from processors.clusters.rights import Acl
+from processors.keepers.rights import strangers
+from processors.keepers.topics import product_topics
+from processors.keepers.topics.drift_telling import MOST, WINDOW_S, DriftTelling
+from processors.keepers.topics.product_topics import ProductTopics
+from self_service.cli.mesh.failures import failures, missing_topics
 from tests import paper_story as story
 from tests.connectors.memory import PaperReign
 from tests.links.memory import MemoryCluster

@@ -6,8 +6,8 @@ import pytest
 
 from mesh_events.kafka.connection import Connection
 from mesh_events.record import Record
-from processors import quarantine as module
-from processors.quarantine import Copy
+from processors.governor import quarantine as module
+from processors.governor.quarantine import Copy
 
 
 class Full:

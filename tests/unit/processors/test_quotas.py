@@ -9,12 +9,9 @@ import pytest
 from benchmarks.report import RESULTS
 from local_platform.jvm import JVM_BOUNDS
 from mesh_events import facts, intents
-from mesh_events.kafka.client_quotas import (
-    PRODUCED,
-    REQUESTS,
-)
-from processors.keepers import quotas
-from processors.keepers.quotas import LEAST_BYTES_S, LEAST_PERCENT, Budget, QuotasKeeper
+from mesh_events.kafka.client_quotas import PRODUCED, REQUESTS
+from processors.keepers.rights import quotas
+from processors.keepers.rights.quotas import LEAST_BYTES_S, LEAST_PERCENT, Budget, QuotasKeeper
 from processors.settings import WorkerSettings
 from tests import paper_story as story
 from tests.links.memory import MemoryCluster

@@ -8,18 +8,14 @@ import pytest
 from mesh_events.errors import InfrastructureError
 from mesh_events.facts import EffectFailed, LinkActivated, LinkFailed
 from mesh_events.intents import ClusterRegistered, ProductPublished
-from mesh_events.schema.definition import (
-    Definition,
-    Reference,
-    Version,
-)
-from processors.keepers import registries
-from processors.keepers.flow_ends import Reach
+from mesh_events.schema.definition import Definition, Reference, Version
+from processors.keepers.flows.ends import Reach
 from processors.keepers.keeper import Reign
 from processors.keepers.lanes import Job
-from processors.keepers.links import LinksKeeper
-from processors.keepers.registries import LOOK_S, RegistriesKeeper
-from processors.schema_ids import ANEW_S, SchemaIds
+from processors.keepers.links.links import LinksKeeper
+from processors.keepers.topics import registries
+from processors.keepers.topics.registries import LOOK_S, RegistriesKeeper
+from processors.registries.schema_ids import ANEW_S, SchemaIds
 from projections.identity import Cluster
 from projections.image import Image
 from projections.links import State

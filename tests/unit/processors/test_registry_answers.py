@@ -9,12 +9,9 @@ from typing import Any
 import pytest
 
 from mesh_events.errors import InfrastructureError, MeshError
-from mesh_events.schema.definition import (
-    Definition,
-    Version,
-)
-from processors import registry_rest as module
-from processors.own_registry import OwnRegistry
+from mesh_events.schema.definition import Definition, Version
+from processors.registries import rest as module
+from processors.registries.own_registry import OwnRegistry
 
 WANTED = Version("east.a-value", 1, 7, Definition("AVRO", '"string"'))
 DEEP = b"[" * 200_000

@@ -20,9 +20,9 @@ from mesh_events.facts import (
 )
 from mesh_events.meta import LONGEST_REASON
 from mesh_events.statements import StatementFailed
-from processors import reign
 from processors.keepers.keeper import ReignOverError
-from processors.reign import LEASE_S, LogReign, now
+from processors.worker import reign
+from processors.worker.reign import LEASE_S, LogReign, now
 from tests.paper_log import PaperLog, key, meta
 
 LONG = "a.path.to.a.field;" * 100_000

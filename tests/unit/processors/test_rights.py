@@ -7,11 +7,11 @@ import pytest
 from mesh_events import facts, intents
 from mesh_events.connectors import ConnectorAdded
 from mesh_events.statements import StatementAdded
-from processors import principals
-from processors.keepers.rights import Wish, _in_order
-from processors.keepers.wishes import current, desired, returned
-from processors.principals import held
-from processors.rights import Binding, Operation, Resource, reader
+from processors.clusters import principals
+from processors.clusters.principals import held
+from processors.clusters.rights import Binding, Operation, Resource, reader
+from processors.keepers.rights.rights import Wish, _in_order
+from processors.keepers.rights.wishes import current, desired, returned
 from tests import paper_story as story
 from tests.paper_log import PaperLog
 

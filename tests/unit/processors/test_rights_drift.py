@@ -18,13 +18,13 @@ from mesh_events.intents import (
 )
 from mesh_events.meta import Meta, derived_id
 from processors import founding
-from processors.drift import Policy
-from processors.keepers import drift_telling
-from processors.keepers import rights as rights_room
+from processors.clusters.drift import Policy
+from processors.clusters.rights import Acl, Binding, Operation, Resource, reader
 from processors.keepers.lanes import Job, OneByOne
-from processors.keepers.rights import RightsKeeper
-from processors.keepers.strangers import Strangers
-from processors.rights import Acl, Binding, Operation, Resource, reader
+from processors.keepers.rights import rights as rights_room
+from processors.keepers.rights.rights import RightsKeeper
+from processors.keepers.rights.strangers import Strangers
+from processors.keepers.topics import drift_telling
 from projections.access import State
 from projections.drift import Left, all_left
 from projections.image import Image

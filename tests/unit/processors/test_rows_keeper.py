@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from mesh_events.errors import InfrastructureError, MeshError, WaitTimeoutError
 from mesh_events.kafka.connection import Connection
 from mesh_events.rows import Row
-from processors import row_writer
+from processors.governor import row_writer
 from processors.keepers.rows import RowsKeeper
 from projections.image import RowKey
 from projections.rows import all_rows

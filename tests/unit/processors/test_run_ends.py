@@ -14,8 +14,8 @@ from mesh_events.connectors import ConnectorDropped, ConnectorStopped
 from mesh_events.errors import InfrastructureError
 from processors.keepers.forwarding import ForwardingKeeper, Written
 from processors.keepers.run_ends import Recent, RunEndsKeeper
-from processors.lineage import JobRun, encoded
-from processors.lineage_receiver import Answer, Outcome
+from processors.lineage.events import JobRun, encoded
+from processors.lineage.receiver import Answer, Outcome
 from projections.image import Image
 from projections.lineage.runs import MOST
 from projections.links import Desired

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from confluent_kafka.schema_registry import Schema
 
-from processors.keepers.findings import Finding, schema_registered
+from processors.keepers.checks.findings import Finding, schema_registered
 from tests.unit.mesh_events.test_registry import registry
 
 PHONE = {"type": "string", "logicalType": "validatedString"}

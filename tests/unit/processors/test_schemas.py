@@ -7,8 +7,8 @@ from immutables import Map
 
 from mesh_events.errors import InfrastructureError
 from mesh_events.schema.compatibility import Level
-from processors.keepers import schemas
-from processors.keepers.schemas import LOOK_S, SchemasKeeper
+from processors.keepers.topics import schemas
+from processors.keepers.topics.schemas import LOOK_S, SchemasKeeper
 from tests import paper_story as story
 from tests.connectors.memory import PaperReign
 from tests.paper_log import PaperLog

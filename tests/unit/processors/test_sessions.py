@@ -5,7 +5,7 @@ from collections import deque
 from types import SimpleNamespace
 from typing import Any
 
-from processors.sessions import renew
+from processors.log.sessions import renew
 
 
 class Connection:

@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from processors.keepers.keeper import Reign
-from processors.log_watch import LogWatch
+from processors.log.watch import LogWatch
 from processors.snapshotting import process
 from processors.snapshotting.growth import Damage, Growth
 from processors.snapshotting.keeper import SnapshotsKeeper

@@ -15,12 +15,13 @@ from mesh_events.statements import (
     StatementFailed,
     StatementHalted,
 )
-from processors.keepers import flow_start, statement_end
-from processors.keepers import statements as keeper
-from processors.keepers.fence import is_writer
-from processors.keepers.findings import destination_free
-from processors.keepers.flows import LOST
-from processors.rights import Binding, Operation, Resource
+from processors.clusters.rights import Binding, Operation, Resource
+from processors.keepers.checks.findings import destination_free
+from processors.keepers.flows import starting
+from processors.keepers.flows.fence import is_writer
+from processors.keepers.flows.flows import LOST
+from processors.keepers.statements import statements as keeper
+from processors.keepers.statements import stopping
 from projections.links import Desired
 from spark_streams.errors import EngineError
 from spark_streams.sql.errors import Place, SqlError
@@ -44,8 +45,8 @@ def made() -> MemoryStatement:
 @pytest.fixture
 def crashes(monkeypatch: pytest.MonkeyPatch) -> Crashes:
     found = Crashes()
-    monkeypatch.setattr(flow_start, "crash_point", found)
-    monkeypatch.setattr(statement_end, "crash_point", found)
+    monkeypatch.setattr(starting, "crash_point", found)
+    monkeypatch.setattr(stopping, "crash_point", found)
     return found
 
 
@@ -581,8 +582,8 @@ def test_whatever_happens_in_whatever_order_each_record_is_dealt_with_once(
 ) -> None:
     crashes = Crashes()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(flow_start, "crash_point", crashes)
-        patch.setattr(statement_end, "crash_point", crashes)
+        patch.setattr(starting, "crash_point", crashes)
+        patch.setattr(stopping, "crash_point", crashes)
         made = MemoryStatement()
         for step, place in steps:
             happen(made, step)

@@ -62,7 +62,7 @@ class Joined(MemoryStatement):
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> Joined:
     # the text of the statement in memory has no join: what it reads is told by its tables alone
-    monkeypatch.setattr("processors.keepers.statements.require_same", lambda *_: None)
+    monkeypatch.setattr("processors.keepers.statements.statements.require_same", lambda *_: None)
     return Joined()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from openlineage.client.event_v2 import RunState
 from openlineage.client.serde import Serde
 
-from processors.lineage import event
+from processors.lineage.events import event
 from projections.links import Desired
 from tests.statements.memory import DEAD, NAME, OUT, STREAM, MemoryStatement
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from mesh_events.statements import StatementActivated, StatementFailed
-from processors.keepers import flow_start
-from processors.keepers import statements as keeper
-from processors.keepers.flows import LOST
+from processors.keepers.flows import starting
+from processors.keepers.flows.flows import LOST
+from processors.keepers.statements import statements as keeper
 from projections.links import Desired
 from tests.statements.memory import DEAD, OUT, STREAM, MemoryStatement
 from tests.unit.processors.test_links_crashes import Crashes, DiedError
@@ -47,7 +47,7 @@ def test_a_restart_for_added_partitions_that_was_cut_off_is_made_up_for(
     place: str, made: MemoryStatement, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     crashes = Crashes()
-    monkeypatch.setattr(flow_start, "crash_point", crashes)
+    monkeypatch.setattr(starting, "crash_point", crashes)
     grow(made, 3)
     crashes.place = place
     with pytest.raises(DiedError):

@@ -5,8 +5,8 @@ from dataclasses import replace
 from immutables import Map
 
 from mesh_events.intents import LinkCreated
-from processors.clusters import Topic
-from processors.topic_drift import TopicDrift, TopicFinding, of_copy, of_product
+from processors.clusters.kafka import Topic
+from processors.clusters.topic_drift import TopicDrift, TopicFinding, of_copy, of_product
 from projections import links
 from projections.links import Copy, Desired, Link
 from tests.links.desk import _product, meta

@@ -1,6 +1,6 @@
 """Whose record is judged next."""
 
-from processors.turns import Turns
+from processors.governor.turns import Turns
 
 
 def taken(turns: Turns, until: int = 1000) -> list[int]:

@@ -1,7 +1,6 @@
 """A worker that is told to stop stops, so that it can leave its group and come back."""
 
 import asyncio
-from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -9,12 +8,12 @@ import pytest
 
 from mesh_events.intents import DomainThawed
 from mesh_events.record import Record
-from processors import worker as module
-from processors.governor import Governor
+from processors.governor.governor import Governor
 from processors.keepers.keeper import Reign, ReignOverError
-from processors.metrics import Metrics
-from processors.reign import LogReign, now
-from processors.worker import Worker
+from processors.worker import worker as module
+from processors.worker.metrics import Metrics
+from processors.worker.reign import LogReign, now
+from processors.worker.worker import Worker
 from projections.image import Image
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key
@@ -279,13 +278,14 @@ def test_a_keeper_looks_again_when_a_record_begins_to_wait_and_not_too_often(
 ) -> None:
     monkeypatch.setattr(module, "KEEPER_PERIOD_S", 3600)
 
-    async def scene() -> list[float]:
+    async def scene() -> tuple[float, float]:
         governor, nothing, keeper = Reigning(), cast("Any", None), Rounds()
         worker = Worker(cast("Governor", governor), nothing, nothing, nothing, [keeper])
         reign = LogReign(
             governor.image.epoch, nothing, key("keeper"), lambda: governor.image, now()
         )
         worker._reign = reign
+        start = now()
         job = asyncio.create_task(worker._keep(keeper, reign))
         async with asyncio.timeout(20):
             while len(keeper.began) < 3:
@@ -294,9 +294,8 @@ def test_a_keeper_looks_again_when_a_record_begins_to_wait_and_not_too_often(
                 await asyncio.sleep(0.001)
         await worker.stop()
         await job
-        return keeper.began
+        return start, keeper.began[2]
 
-    began = asyncio.run(scene())
-    pauses = [later - earlier for earlier, later in pairwise(began)]
-    # its thread begins a little later than its turn
-    assert all(pause > module.KEEPER_PACE_S / 2 for pause in pauses)
+    start, third = asyncio.run(scene())
+    # a round may begin late, which makes the pause behind it short and the whole longer
+    assert third - start > 1.9 * module.KEEPER_PACE_S

@@ -5,11 +5,7 @@ from dataclasses import replace
 import pytest
 
 from mesh_events.integrity.checkpoint import SignedCheckpoint
-from projections.integrity.chain import (
-    Chain,
-    ChainBreakError,
-    chained,
-)
+from projections.integrity.chain import Chain, ChainBreakError, chained
 from tests.paper_log import PaperLog, key
 from tests.signed_log import ORIGIN, signed_over
 

@@ -26,10 +26,7 @@ from projections.connectors.config import (
     unfit,
     writes,
 )
-from projections.connectors.tables import (
-    pinned,
-    slot_of,
-)
+from projections.connectors.tables import pinned, slot_of
 
 SMT = "org.apache.kafka.connect.transforms"
 OF_POSTGRES = {

@@ -3,11 +3,7 @@
 import pytest
 
 from mesh_events.errors import InvalidValueError
-from projections.connectors.fields import (
-    blind,
-    captured,
-    sunk,
-)
+from projections.connectors.fields import blind, captured, sunk
 
 SMT, DEBEZIUM = "org.apache.kafka.connect.transforms", "io.debezium.transforms"
 TOPIC = "east.users"

@@ -2,12 +2,7 @@
 
 import pytest
 
-from projections.connectors.config import (
-    captured,
-    foreign_topics,
-    not_allowed,
-    writes,
-)
+from projections.connectors.config import captured, foreign_topics, not_allowed, writes
 from projections.connectors.own_transforms import EVENT_ROUTER
 from projections.connectors.routes import (
     LONGEST_TOPIC,
@@ -18,12 +13,7 @@ from projections.connectors.routes import (
     of_table,
 )
 from projections.connectors.settings import POSTGRES
-from projections.connectors.tables import (
-    merged,
-    pinned,
-    route,
-    route_with_schema,
-)
+from projections.connectors.tables import merged, pinned, route, route_with_schema
 from projections.connectors.values import MOST_LISTED
 
 PREFIX = "east.shop"

@@ -7,10 +7,7 @@ from mesh_events.intents import LinkCreated, LinkRemoved, LinkResumed, OnRevoke
 from mesh_events.rows import AccessState, LinkState
 from projections.deciding.consequences import consequences
 from projections.deciding.intents import REMEMBERED_MS
-from projections.deciding.verdict import (
-    Accepted,
-    Rejected,
-)
+from projections.deciding.verdict import Accepted, Rejected
 from projections.links import Copy, Desired, State
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key

@@ -10,21 +10,9 @@ from mesh_events import intents
 from mesh_events.intents import Intent
 from mesh_events.meta import Event
 from mesh_events.record import Entry, FaultCode
-from projections.deciding.decide import (
-    CHECK_TIMEOUT_MS,
-    decide,
-)
-from projections.deciding.intents import (
-    AHEAD_MS,
-    WINDOW_MS,
-)
-from projections.deciding.verdict import (
-    Accepted,
-    Quarantined,
-    Rejected,
-    Verdict,
-    Waiting,
-)
+from projections.deciding.decide import CHECK_TIMEOUT_MS, decide
+from projections.deciding.intents import AHEAD_MS, WINDOW_MS
+from projections.deciding.verdict import Accepted, Quarantined, Rejected, Verdict, Waiting
 from tests import paper_story as story
 from tests.paper_log import EPOCH_MS, Never, PaperLog, at, key
 

@@ -6,11 +6,7 @@ from mesh_events import intents
 from mesh_events.facts import CheckPassed
 from projections.deciding.decide import decide
 from projections.deciding.speculation import decided
-from projections.deciding.verdict import (
-    Accepted,
-    Quarantined,
-    Rejected,
-)
+from projections.deciding.verdict import Accepted, Quarantined, Rejected
 from projections.image import TOLERANCE_MS
 from tests import paper_story as story
 from tests.paper_log import PaperLog, at, key

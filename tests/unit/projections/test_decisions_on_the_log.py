@@ -9,10 +9,7 @@ from mesh_events.decisions import GovernorStarted, MeshFounded
 from mesh_events.errors import StateFaultError
 from mesh_events.meta import Event
 from mesh_events.record import FaultCode
-from projections.deciding.verdict import (
-    Quarantined,
-    Rejected,
-)
+from projections.deciding.verdict import Quarantined, Rejected
 from projections.fold import apply
 from projections.image import EMPTY, Image
 from tests import paper_story as story

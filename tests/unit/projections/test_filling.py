@@ -12,11 +12,7 @@ from mesh_events.statements import Begin
 from projections import links
 from projections.access import put
 from projections.image import Image
-from projections.lineage.filling import (
-    copying,
-    unfilled,
-    waits_for,
-)
+from projections.lineage.filling import copying, unfilled, waits_for
 from projections.links import Desired, Link
 from projections.statements import Statement
 from tests.links.granted import access_by

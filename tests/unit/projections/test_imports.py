@@ -78,7 +78,10 @@ def test_the_state_that_lost_decisions_would_give_is_seen_by_judges_alone() -> N
         for path in modules(folder)
         if "projections.deciding.speculation" in set(imported(path))
     }
-    assert found == {"processors/governor.py", "self_service/cli/verification/rejudging.py"}
+    assert found == {
+        "processors/governor/governor.py",
+        "self_service/cli/verification/rejudging.py",
+    }
 
 
 def test_reading_the_vocabulary_and_the_folds_loads_no_client_and_opens_no_socket() -> None:

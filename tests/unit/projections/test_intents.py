@@ -10,12 +10,7 @@ from hypothesis import strategies as st
 from mesh_events import facts, intents
 from mesh_events.record import Entry, Fault, FaultCode
 from projections.deciding import intents as pending
-from projections.deciding.intents import (
-    AHEAD_MS,
-    REMEMBERED_MS,
-    WINDOW_MS,
-    Intents,
-)
+from projections.deciding.intents import AHEAD_MS, REMEMBERED_MS, WINDOW_MS, Intents
 from tests.paper_log import PaperLog, at
 
 LOG = PaperLog(founded=False)

@@ -9,10 +9,7 @@ from hypothesis import strategies as st
 from mesh_events.integrity.checkpoint import Checkpoint
 from mesh_events.integrity.leaf import leaf_hash
 from mesh_events.record import Record
-from projections.integrity.ledger import (
-    Ledger,
-    MismatchError,
-)
+from projections.integrity.ledger import Ledger, MismatchError
 from projections.integrity.tree import root_of
 
 ORIGIN = "paper/mesh.governance"

@@ -21,16 +21,8 @@ from projections.lineage.graph import (
     upstream,
     walk,
 )
-from projections.lineage.sources import (
-    refused,
-    way_back,
-)
-from projections.lineage.steps import (
-    Replaced,
-    emptied,
-    of_statement,
-    replaced,
-)
+from projections.lineage.sources import refused, way_back
+from projections.lineage.steps import Replaced, emptied, of_statement, replaced
 from projections.links import Copy
 from projections.statements import Statement
 from tests import paper_story as story

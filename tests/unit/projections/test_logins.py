@@ -3,11 +3,7 @@
 import pytest
 
 from mesh_events import intents
-from projections.deciding.verdict import (
-    Accepted,
-    Rejected,
-    Verdict,
-)
+from projections.deciding.verdict import Accepted, Rejected, Verdict
 from tests import paper_story as story
 from tests.paper_log import PaperLog
 

@@ -5,11 +5,7 @@ import pytest
 from mesh_events import facts, intents
 from projections.access import State
 from projections.deciding.consequences import consequences
-from projections.deciding.verdict import (
-    Accepted,
-    Rejected,
-    Verdict,
-)
+from projections.deciding.verdict import Accepted, Rejected, Verdict
 from tests import paper_story as story
 from tests.paper_log import PaperLog
 

@@ -12,12 +12,7 @@ from mesh_events import connectors, intents, statements
 from mesh_events.decisions import GovernorStarted
 from mesh_events.meta import Event
 from processors.settings import WorkerSettings
-from projections.deciding.verdict import (
-    Accepted,
-    Rejected,
-    Verdict,
-    Waiting,
-)
+from projections.deciding.verdict import Accepted, Rejected, Verdict, Waiting
 from projections.identity import Role
 from projections.image import Image
 from projections.quotas.kinds import DEFAULT_QUOTAS, KEPT, Kind, Quotas, Used

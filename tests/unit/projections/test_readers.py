@@ -8,18 +8,13 @@ from mesh_events import connectors, facts, intents, statements
 from mesh_events.meta import Event
 from mesh_events.record import Record
 from mesh_events.rows import StatementState
-from processors.keepers.connectors import WITHHELD
-from processors.keepers.wishes import desired
-from processors.rights import Operation, Resource
+from processors.clusters.rights import Operation, Resource
+from processors.keepers.connectors.connectors import WITHHELD
+from processors.keepers.rights.wishes import desired
 from projections.catalog import Product
 from projections.connectors import config as connector_config
 from projections.image import Image
-from projections.lineage.readers import (
-    RUNS_ON,
-    STOPPED,
-    Via,
-    readers,
-)
+from projections.lineage.readers import RUNS_ON, STOPPED, Via, readers
 from projections.lineage.runs import open_run
 from projections.replay import fold
 from spark_streams.errors import RETRIABLE

@@ -11,12 +11,7 @@ from mesh_events import connectors, intents, statements
 from mesh_events.facts import CheckFailed
 from mesh_events.meta import MESH_DOMAIN, Event
 from projections.deciding.decide import decide
-from projections.deciding.verdict import (
-    Accepted,
-    Rejected,
-    Verdict,
-    Waiting,
-)
+from projections.deciding.verdict import Accepted, Rejected, Verdict, Waiting
 from tests import paper_story as story
 from tests.paper_log import Fails, Never, PaperLog, key
 from tests.unit.projections.refusals import ASKED, DENIED, GRANTED, REFUSALS, Refusal

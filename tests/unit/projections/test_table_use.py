@@ -14,23 +14,10 @@ from mesh_events.connectors import (
     ConnectorStopped,
     ConnectorUpdated,
 )
-from projections.connectors.config import (
-    JDBC_SINK,
-    POSTGRES,
-)
-from projections.connectors.table_use import (
-    keys_of,
-    used,
-)
-from projections.connectors.tables import (
-    filled,
-    pinned,
-    route,
-)
-from projections.deciding.verdict import (
-    Rejected,
-    Waiting,
-)
+from projections.connectors.config import JDBC_SINK, POSTGRES
+from projections.connectors.table_use import keys_of, used
+from projections.connectors.tables import filled, pinned, route
+from projections.deciding.verdict import Rejected, Waiting
 from projections.image import Image
 from snapshots.image_tables import put_together, take_apart
 from tests import paper_story as story

@@ -9,10 +9,7 @@ from hypothesis import strategies as st
 from mesh_events.connectors import ConnectorAdded, ConnectorDropped, ConnectorUpdated
 from mesh_events.decisions import GovernorStarted
 from mesh_events.statements import StatementAdded, StatementDropped
-from projections.deciding.verdict import (
-    Rejected,
-    Waiting,
-)
+from projections.deciding.verdict import Rejected, Waiting
 from projections.image import Image
 from tests import paper_story as story
 from tests.paper_log import PaperLog

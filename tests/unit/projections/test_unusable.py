@@ -10,18 +10,11 @@ from immutables import Map
 from mesh_events import intents
 from mesh_events.decisions import IntentQuarantined, RecordsSetAside
 from mesh_events.record import Entry, Fault, FaultCode
-from processors.decision import Basis, set_aside
+from processors.governor.decision import Basis, set_aside
 from projections import offsets
 from projections.deciding import unusable
-from projections.deciding.unusable import (
-    MOST_EXCEPTIONS,
-    Run,
-    Unusable,
-)
-from projections.deciding.verdict import (
-    Accepted,
-    Rejected,
-)
+from projections.deciding.unusable import MOST_EXCEPTIONS, Run, Unusable
+from projections.deciding.verdict import Accepted, Rejected
 from projections.fold import apply
 from projections.image import Image
 from projections.table import Layered

@@ -20,15 +20,12 @@ from mesh_events.record import FaultCode, Record
 from mesh_events.signing import SigningKey, decode_public
 from mesh_events.topics import MAX_INTENT_BYTES, MAX_LOG_BYTES, MAX_RECORD_BYTES
 from mesh_events.vocabulary import EVENTS
-from processors.keepers.links import Copying
-from processors.keepers.statements import Streaming
+from processors.keepers.links.links import Copying
+from processors.keepers.statements.statements import Streaming
 from processors.own_topics.findings import Code as OwnTopicCode
 from projections.catalog import SCHEMA_REGISTERED
 from projections.deciding.decide import LONGEST_ID
-from projections.deciding.intents import (
-    AHEAD_MS,
-    WINDOW_MS,
-)
+from projections.deciding.intents import AHEAD_MS, WINDOW_MS
 from projections.rules.access import TARGET_FREE
 from projections.rules.catalog import TOPIC_EXISTS
 from projections.rules.connectors import CONNECTOR_SOUND

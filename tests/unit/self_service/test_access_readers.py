@@ -13,10 +13,7 @@ from mesh_events.intents import (
     OnRevoke,
 )
 from self_service.cli.access import explanation
-from self_service.cli.access.readers import (
-    COLUMNS,
-    detail,
-)
+from self_service.cli.access.readers import COLUMNS, detail
 from self_service.cli.framework.exits import NotFoundError
 from tests import paper_story as story
 from tests.paper_log import PaperLog

@@ -1,9 +1,6 @@
 import pytest
 
-from self_service.cli.verification.comparison import (
-    differences,
-    folded,
-)
+from self_service.cli.verification.comparison import differences, folded
 from tests import paper_story as story
 from tests.paper_log import PaperLog
 

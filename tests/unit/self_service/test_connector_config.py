@@ -1,10 +1,6 @@
 """A connector's config on its way to the log."""
 
-from projections.connectors.settings import (
-    JDBC_SINK,
-    KEYLESS,
-    POSTGRES,
-)
+from projections.connectors.settings import JDBC_SINK, KEYLESS, POSTGRES
 from self_service.cli.connect.config import with_keyless
 
 

@@ -7,23 +7,12 @@ import pytest
 
 from mesh_events.connectors import OWN_SECRET, SHARED_SECRET
 from mesh_events.errors import InvalidValueError
-from projections.connectors.config import (
-    DEAD_LETTERS,
-    captured,
-    filled,
-    foreign_references,
-)
+from projections.connectors.config import DEAD_LETTERS, captured, filled, foreign_references
 from projections.connectors.tables import slot_of
 from self_service.cli.connect import jdbc_sink
 from self_service.cli.connect.config import read
-from self_service.cli.connect.databases import (
-    Database,
-    address_of,
-)
-from self_service.cli.connect.debezium import (
-    config,
-    outbox,
-)
+from self_service.cli.connect.databases import Database, address_of
+from self_service.cli.connect.debezium import config, outbox
 from self_service.cli.connect.jdbc_sink import Key
 
 SOURCE = Database("127.0.0.1", 5432, "postgres", "east", is_shared=True)

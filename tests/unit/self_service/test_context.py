@@ -10,15 +10,9 @@ import pytest
 from mesh_events.decisions import MeshRole
 from mesh_events.errors import ConfigurationError, InfrastructureError
 from mesh_events.settings import Profile, profile_path
-from self_service.cli.framework.exits import (
-    ExitCode,
-    NotFoundError,
-)
+from self_service.cli.framework.exits import ExitCode, NotFoundError
 from self_service.cli.framework.options import Reading
-from self_service.cli.mesh.callers import (
-    OPERATOR,
-    caller,
-)
+from self_service.cli.mesh.callers import OPERATOR, caller
 from self_service.cli.mesh.context import Mesh
 from self_service.cli.mesh.reachability import require_answer
 from tests.paper_log import PaperLog, key

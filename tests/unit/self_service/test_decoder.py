@@ -7,16 +7,8 @@ from typing import Any
 import pytest
 
 from mesh_events.errors import InfrastructureError
-from mesh_events.schema.definition import (
-    Definition,
-    Kind,
-    Reference,
-)
-from self_service.cli.topic.record_view import (
-    Decoder,
-    Shown,
-    note_misfits,
-)
+from mesh_events.schema.definition import Definition, Kind, Reference
+from self_service.cli.topic.record_view import Decoder, Shown, note_misfits
 
 PROTO = 'syntax = "proto3"; import "b.proto"; message A { int64 n = 1; B b = 2; }'
 SCHEMAS = {

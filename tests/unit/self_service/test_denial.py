@@ -3,10 +3,7 @@ import pytest
 from mesh_events import intents
 from mesh_events.errors import ConfigurationError, RefusedError
 from projections.image import Image
-from self_service.cli.topic.denial import (
-    advice,
-    advising,
-)
+from self_service.cli.topic.denial import advice, advising
 from tests import paper_story as story
 from tests.paper_log import PaperLog
 

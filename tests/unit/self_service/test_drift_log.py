@@ -2,8 +2,8 @@
 
 from mesh_events import intents
 from mesh_events.facts import DriftFound, DriftKind, Remedy
-from processors.clusters import Topic
-from processors.topic_drift import TopicDrift, of_product
+from processors.clusters.kafka import Topic
+from processors.clusters.topic_drift import TopicDrift, of_product
 from projections.rules.catalog import TOPIC_EXISTS
 from self_service.cli.drift.log import read
 from tests import paper_story as story

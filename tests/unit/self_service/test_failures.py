@@ -13,12 +13,7 @@ from mesh_events import connectors, facts, intents, statements
 from self_service.cli.app import app
 from self_service.cli.framework.times import stamp
 from self_service.cli.mesh.context import Mesh
-from self_service.cli.mesh.failures import (
-    COLUMNS,
-    EMERGENCIES,
-    emergencies,
-    failures,
-)
+from self_service.cli.mesh.failures import COLUMNS, EMERGENCIES, emergencies, failures
 from self_service.cli.platform import commands
 from tests import paper_story as story
 from tests.paper_log import PaperLog, at

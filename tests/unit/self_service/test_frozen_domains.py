@@ -6,18 +6,12 @@ import pytest
 
 from mesh_events import intents
 from mesh_events.meta import milliseconds
-from self_service.cli.domain.commands import (
-    _fields,
-    time_of,
-)
+from self_service.cli.domain.commands import _fields, time_of
 from self_service.cli.framework.options import Reading
 from self_service.cli.framework.times import stamp
 from self_service.cli.mesh.context import Mesh
 from self_service.cli.platform import commands
-from self_service.cli.streaming.dry_run import (
-    refusal,
-    supposed,
-)
+from self_service.cli.streaming.dry_run import refusal, supposed
 from self_service.cli.streaming.wording import worded
 from tests.paper_log import PaperLog
 from tests.unit.self_service.test_statement_dry_run import at, log_of_west

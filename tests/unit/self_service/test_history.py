@@ -10,30 +10,12 @@ from mesh_events.meta import MESH_DOMAIN, derived_id
 from projections.image import EMPTY
 from projections.replay import fold
 from self_service.cli.access import explanation
-from self_service.cli.audit import (
-    log as audit_log,
-)
-from self_service.cli.audit import (
-    trace,
-)
-from self_service.cli.audit.history import (
-    Step,
-    consequences,
-    conversation,
-    find,
-    read,
-    steps,
-)
-from self_service.cli.audit.log import (
-    COLUMNS,
-    Filter,
-    subject,
-)
+from self_service.cli.audit import log as audit_log
+from self_service.cli.audit import trace
+from self_service.cli.audit.history import Step, consequences, conversation, find, read, steps
+from self_service.cli.audit.log import COLUMNS, Filter, subject
 from self_service.cli.audit.trace import items
-from self_service.cli.framework.exits import (
-    NotFoundError,
-    UsageError,
-)
+from self_service.cli.framework.exits import NotFoundError, UsageError
 from self_service.cli.framework.times import parse_time
 from tests import paper_story as story
 from tests.fixtures import recording

@@ -9,10 +9,7 @@ import pytest
 from mesh_events.errors import ConfigurationError, MeshError
 from self_service.cli.framework.exits import NotFoundError
 from self_service.cli.link import lag
-from self_service.cli.link.lag import (
-    still_fills,
-    with_open,
-)
+from self_service.cli.link.lag import still_fills, with_open
 from self_service.cli.mesh import brokers
 from self_service.cli.mesh.brokers import OpenTransactions
 from tests import paper_story as story

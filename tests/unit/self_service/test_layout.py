@@ -1,10 +1,6 @@
 import pytest
 
-from self_service.cli.framework.layout import (
-    folded_width,
-    lines,
-    widths,
-)
+from self_service.cli.framework.layout import folded_width, lines, widths
 
 HEAD = ["ID", "REASON"]
 LONG = "a reason of some more words than fit"

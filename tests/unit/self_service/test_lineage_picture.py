@@ -12,29 +12,12 @@ from typer.testing import CliRunner
 
 from mesh_events.connectors import OWN_SECRET, ConnectorAdded
 from mesh_events.errors import InvalidValueError
-from projections.connectors.config import (
-    JDBC_SINK,
-    POSTGRES,
-)
-from projections.lineage.graph import (
-    downstream,
-    upstream,
-)
+from projections.connectors.config import JDBC_SINK, POSTGRES
+from projections.lineage.graph import downstream, upstream
 from self_service.cli.app import app
 from self_service.cli.lineage.columns import Columns
-from self_service.cli.lineage.commands import (
-    Scene,
-    _behind,
-    _boxes,
-    _document,
-)
-from self_service.cli.lineage.picture import (
-    LONGEST_LINE,
-    MOST_ROWS,
-    Picture,
-    svg,
-    write_png,
-)
+from self_service.cli.lineage.commands import Scene, _behind, _boxes, _document
+from self_service.cli.lineage.picture import LONGEST_LINE, MOST_ROWS, Picture, svg, write_png
 from self_service.cli.mesh.context import Mesh
 from tests import paper_story as story
 from tests.paper_log import PaperLog

@@ -11,11 +11,7 @@ from local_platform.layout import Layout
 from mesh_events.errors import ConfigurationError
 from mesh_events.kafka.connection import Connection
 from mesh_events.kafka.transport import Tls
-from self_service.cli.domain.credentials import (
-    Form,
-    client_settings,
-    properties,
-)
+from self_service.cli.domain.credentials import Form, client_settings, properties
 from self_service.cli.mesh import logins
 
 HERE = "127.0.0.1:9092"

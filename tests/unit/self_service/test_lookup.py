@@ -6,10 +6,7 @@ import pytest
 from mesh_events.errors import InvalidValueError
 from mesh_events.intents import AccessDenied
 from projections.access import State
-from self_service.cli.framework.exits import (
-    NotFoundError,
-    UsageError,
-)
+from self_service.cli.framework.exits import NotFoundError, UsageError
 from self_service.cli.mesh import lookup
 from tests import paper_story as story
 from tests.paper_log import PaperLog

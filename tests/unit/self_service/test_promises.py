@@ -6,12 +6,7 @@ from mesh_events.errors import InvalidValueError
 from mesh_events.intents import Quality
 from projections.catalog import Product
 from self_service.cli.product.catalog import matches
-from self_service.cli.product.promises import (
-    Promise,
-    quality_of,
-    read_promise,
-    tier_of,
-)
+from self_service.cli.product.promises import Promise, quality_of, read_promise, tier_of
 from tests import paper_story as story
 from tests.paper_log import PaperLog
 

@@ -18,18 +18,10 @@ from mesh_events.meta import Event, derived_id
 from projections.identity import Key
 from projections.integrity.chain import chained
 from self_service.cli.app import app
-from self_service.cli.framework.exits import (
-    FindingError,
-    NotFoundError,
-    UsageError,
-)
+from self_service.cli.framework.exits import FindingError, NotFoundError, UsageError
 from self_service.cli.proof import reading
 from self_service.cli.proof.checking import check
-from self_service.cli.proof.file import (
-    Proof,
-    read,
-    written,
-)
+from self_service.cli.proof.file import Proof, read, written
 from self_service.cli.proof.search import Search
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key

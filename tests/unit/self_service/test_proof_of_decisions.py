@@ -11,12 +11,7 @@ from typer.testing import CliRunner
 
 from mesh_events import avro, intents
 from mesh_events.codec import decode
-from mesh_events.decisions import (
-    GovernorStarted,
-    IntentAccepted,
-    MeshKeyIntroduced,
-    MeshRole,
-)
+from mesh_events.decisions import GovernorStarted, IntentAccepted, MeshKeyIntroduced, MeshRole
 from mesh_events.integrity.leaf import leaf_hash
 from mesh_events.intents import AccessGranted
 from mesh_events.meta import MESH_DOMAIN, Event
@@ -27,32 +22,11 @@ from projections.integrity.tree import Paths
 from projections.replay import fold
 from self_service.cli.app import app
 from self_service.cli.framework.exits import FindingError
-from self_service.cli.proof.checking import (
-    Proven,
-    State,
-    check,
-)
-from self_service.cli.proof.file import (
-    Authority,
-    Decided,
-    Legible,
-    Placed,
-    Proof,
-    read,
-    written,
-)
-from self_service.cli.proof.search import (
-    Search,
-    place,
-)
+from self_service.cli.proof.checking import Proven, State, check
+from self_service.cli.proof.file import Authority, Decided, Legible, Placed, Proof, read, written
+from self_service.cli.proof.search import Search, place
 from tests import paper_story as story
-from tests.paper_log import (
-    SCHEMA_IDS,
-    PaperLog,
-    introduction,
-    key,
-    resigned,
-)
+from tests.paper_log import SCHEMA_IDS, PaperLog, introduction, key, resigned
 from tests.signed_log import ORIGIN, signed_over, trusting
 
 KEEPER = key("keeper").public

@@ -3,11 +3,8 @@
 import pytest
 
 from mesh_events import facts, intents
-from processors.rights import Acl
-from self_service.cli.access.reasons import (
-    allow_reading,
-    why,
-)
+from processors.clusters.rights import Acl
+from self_service.cli.access.reasons import allow_reading, why
 from self_service.cli.audit import history
 from tests import paper_story as story
 from tests.paper_log import PaperLog

@@ -13,29 +13,12 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, TopicPartition
 
 from mesh_events.errors import InvalidValueError
 from self_service.cli.framework.exits import UsageError
-from self_service.cli.framework.output import (
-    Format,
-    rendered,
-    text_of,
-)
+from self_service.cli.framework.output import Format, rendered, text_of
 from self_service.cli.schema.subjects import read_schema
-from self_service.cli.topic.consuming import (
-    Wanted,
-    _range,
-    _records,
-    position,
-)
-from self_service.cli.topic.producing import (
-    Encoder,
-    Lines,
-    records,
-)
+from self_service.cli.topic.consuming import Wanted, _range, _records, position
+from self_service.cli.topic.producing import Encoder, Lines, records
 from self_service.cli.topic.record_options import Input
-from self_service.cli.topic.record_view import (
-    _line,
-    _plain,
-    write,
-)
+from self_service.cli.topic.record_view import _line, _plain, write
 from self_service.formats.avro import Avro
 from self_service.formats.json_numbers import parsed
 

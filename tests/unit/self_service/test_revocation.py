@@ -11,15 +11,9 @@ from mesh_events import intents
 from mesh_events.statements import StatementAdded
 from projections.access import Access
 from projections.lineage.graph import downstream
-from self_service.cli.access.revocation import (
-    answer,
-    next_step,
-)
+from self_service.cli.access.revocation import answer, next_step
 from self_service.cli.app import app
-from self_service.cli.lineage.commands import (
-    Scene,
-    _lines,
-)
+from self_service.cli.lineage.commands import Scene, _lines
 from self_service.cli.mesh import saying
 from self_service.cli.mesh.context import Mesh
 from tests import paper_story as story

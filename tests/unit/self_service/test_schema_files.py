@@ -8,22 +8,12 @@ from typing import Any
 import pytest
 
 from mesh_events.errors import InvalidValueError, RefusedError
-from mesh_events.schema.compatibility import (
-    Field,
-    Level,
-)
-from mesh_events.schema.definition import (
-    Definition,
-    Kind,
-    Reference,
-)
+from mesh_events.schema.compatibility import Field, Level
+from mesh_events.schema.definition import Definition, Kind, Reference
 from projections.image import EMPTY
 from self_service.cli.schema import check as schema_check
 from self_service.cli.schema.registry import Version
-from self_service.cli.schema.subjects import (
-    kind_of,
-    read_schema,
-)
+from self_service.cli.schema.subjects import kind_of, read_schema
 from self_service.formats.schema import schema_from
 
 JSON = '{"properties": {"n": {"type": "integer"}}}'

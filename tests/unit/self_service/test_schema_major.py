@@ -5,14 +5,8 @@ import pytest
 from mesh_events import intents
 from mesh_events.connectors import ConnectorAdded
 from mesh_events.statements import StatementAdded, StatementDropped
-from self_service.cli.schema.major import (
-    Successor,
-    successor,
-)
-from self_service.cli.topic.readers import (
-    filled_by,
-    readers,
-)
+from self_service.cli.schema.major import Successor, successor
+from self_service.cli.topic.readers import filled_by, readers
 from tests import paper_story as story
 from tests.paper_log import PaperLog
 

@@ -6,13 +6,7 @@ from mesh_events.errors import ConfigurationError, RefusedError
 from mesh_events.settings import key_path
 from mesh_events.signing import SigningKey
 from self_service.cli.framework.exits import ExitCode
-from self_service.cli.mesh.callers import (
-    OPERATOR,
-    actor_id,
-    current_domain,
-    known_keys,
-    speaker,
-)
+from self_service.cli.mesh.callers import OPERATOR, actor_id, current_domain, known_keys, speaker
 from tests.unit.self_service.test_app import sdm
 
 

@@ -6,12 +6,7 @@ import pytest
 from mesh_events import facts, intents, statements
 from mesh_events.intents import Intent
 from self_service.cli.framework.options import Until
-from self_service.cli.mesh.stages import (
-    Progress,
-    awaited,
-    progress,
-    where,
-)
+from self_service.cli.mesh.stages import Progress, awaited, progress, where
 from tests import paper_story as story
 from tests.paper_log import PaperLog
 

@@ -9,14 +9,10 @@ from mesh_events import intents, statements
 from mesh_events.codec import decode
 from mesh_events.decisions import Decision, IntentRejected
 from mesh_events.errors import RefusedError
-from processors.keepers.findings import Finding, destination_free, statement_sound
-from processors.keepers.partition_limit import MOST_PARTITIONS, OF_STATEMENTS
+from processors.keepers.checks.findings import Finding, destination_free, statement_sound
+from processors.keepers.flows.partition_limit import MOST_PARTITIONS, OF_STATEMENTS
 from projections.statements import DESTINATION_FREE, STATEMENT_SOUND
-from self_service.cli.streaming.dry_run import (
-    answer,
-    named,
-    supposed,
-)
+from self_service.cli.streaming.dry_run import answer, named, supposed
 from self_service.cli.streaming.explain import _promised
 from self_service.cli.streaming.wording import worded
 from tests import paper_story as story

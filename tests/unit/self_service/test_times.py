@@ -4,13 +4,7 @@ import pytest
 
 from mesh_events.errors import InvalidValueError
 from mesh_events.meta import milliseconds
-from self_service.cli.framework.times import (
-    parse_time,
-    present,
-    span,
-    stamp,
-    value,
-)
+from self_service.cli.framework.times import parse_time, present, span, stamp, value
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 

@@ -12,21 +12,9 @@ from mesh_events.integrity.checkpoint import SignedCheckpoint
 from mesh_events.integrity.places import Found
 from mesh_events.record import Record
 from self_service.cli.framework.finding import Finding
-from self_service.cli.verification.checkpoint_audit import (
-    Evidence,
-    behind,
-    is_behind,
-    judge,
-)
-from self_service.cli.verification.scope import (
-    WHOLE,
-    Scope,
-    Source,
-)
-from self_service.cli.verification.verifier import (
-    Report,
-    verify,
-)
+from self_service.cli.verification.checkpoint_audit import Evidence, behind, is_behind, judge
+from self_service.cli.verification.scope import WHOLE, Scope, Source
+from self_service.cli.verification.verifier import Report, verify
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key
 from tests.signed_log import ORIGIN, busy_log, signed_over

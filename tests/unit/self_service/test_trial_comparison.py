@@ -6,11 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from self_service.cli.streaming.trial_comparison import (
-    Result,
-    compare,
-    comparison_text,
-)
+from self_service.cli.streaming.trial_comparison import Result, compare, comparison_text
 
 ROWS = st.dictionaries(st.sampled_from("ab"), st.integers(0, 2), max_size=2).map(Result)
 DEAD = st.sampled_from([Result(None, "no Avro"), Result(None, "too long")])

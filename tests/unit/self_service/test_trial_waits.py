@@ -8,16 +8,9 @@ import pytest
 from immutables import Map
 
 from mesh_events.errors import RefusedError
-from self_service.cli.streaming import (
-    life,
-)
-from self_service.cli.streaming import (
-    trial as streaming_trial,
-)
-from self_service.cli.streaming.trial import (
-    Bounds,
-    Trial,
-)
+from self_service.cli.streaming import life
+from self_service.cli.streaming import trial as streaming_trial
+from self_service.cli.streaming.trial import Bounds, Trial
 from self_service.cli.streaming.trial_comparison import Comparison
 
 BOUNDS: Bounds = {0: (0, 10), 1: (5, 5)}

@@ -8,24 +8,14 @@ from mesh_events import intents
 from mesh_events.decisions import GovernorStarted, IntentAccepted, MeshRole
 from mesh_events.integrity.leaf import leaf_hash
 from mesh_events.record import Record
-from processors.decision import version
+from processors.governor.decision import version
 from projections.deciding.decide import CHECK_TIMEOUT_MS
 from projections.deciding.unusable import Run
-from projections.deciding.verdict import (
-    Accepted,
-    Quarantined,
-    Rejected,
-)
+from projections.deciding.verdict import Accepted, Quarantined, Rejected
 from projections.integrity.tree import CompactRange
 from projections.replay import fold
-from self_service.cli.verification.scope import (
-    Kept,
-    Scope,
-)
-from self_service.cli.verification.verifier import (
-    Report,
-    verify,
-)
+from self_service.cli.verification.scope import Kept, Scope
+from self_service.cli.verification.verifier import Report, verify
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key, resigned, sign
 

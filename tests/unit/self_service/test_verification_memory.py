@@ -10,14 +10,8 @@ from mesh_events.record import Record
 from projections.image import Image
 from self_service.cli.verification import rejudging
 from self_service.cli.verification.rejudging import MOST_IMAGES
-from self_service.cli.verification.scope import (
-    Reread,
-    Source,
-)
-from self_service.cli.verification.verifier import (
-    Report,
-    verify,
-)
+from self_service.cli.verification.scope import Reread, Source
+from self_service.cli.verification.verifier import Report, verify
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key
 

@@ -16,10 +16,7 @@ from mesh_events.vocabulary import EVENTS
 from projections.deciding.verdict import Accepted
 from projections.integrity.chain import chained
 from self_service.cli.verification.scope import Scope
-from self_service.cli.verification.verifier import (
-    Report,
-    verify,
-)
+from self_service.cli.verification.verifier import Report, verify
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key, record_of, resigned, sign
 from tests.signed_log import ORIGIN, signed_over

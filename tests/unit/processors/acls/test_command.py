@@ -5,7 +5,7 @@ import shlex
 import pytest
 
 from processors.acls.command import removal
-from processors.rights import Acl
+from processors.clusters.rights import Acl
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,12 @@ from dataclasses import replace
 import pytest
 
 from mesh_events.facts import DriftKind
-from processors import drift, founding
-from processors.drift import Finding, Scene, of_strangers
-from processors.keepers.starts import Starts
-from processors.keepers.wishes import desired
-from processors.rights import Acl, reader
+from processors import founding
+from processors.clusters import drift
+from processors.clusters.drift import Finding, Scene, of_strangers
+from processors.clusters.rights import Acl, reader
+from processors.keepers.flows.starts import Starts
+from processors.keepers.rights.wishes import desired
 from tests import paper_story as story
 from tests.unit.processors.test_drift import EAST, IMAGE, TOPIC, WISHES
 

@@ -17,10 +17,7 @@ from processors.connect.cluster import ConnectCluster, is_plainly_at
 from processors.connect.reachable import Reachable
 from processors.connect.rest import Connect, Part, cause
 from processors.connect.secrets import UNUSED_S, ConnectSecrets
-from projections.connectors.config import (
-    JDBC_SINK,
-    POSTGRES,
-)
+from projections.connectors.config import JDBC_SINK, POSTGRES
 from self_service.cli.connect import debezium
 from self_service.cli.connect.databases import Database
 

@@ -27,25 +27,25 @@ ALLOWED = {
     "__main__": FAUST,
     "acls.kafka": KAFKA,
     "acls.wire": {"aiokafka"},
-    "app": FAUST,
-    "bounded_web": {"aiohttp", "faust"},
-    "checkpoint_store": KAFKA,
-    "clusters": KAFKA,
-    "lineage": KAFKA,
-    "lineage_reader": KAFKA,
-    "log_consumer": {"aiokafka", "faust"},
+    "worker.app": FAUST,
+    "worker.bounded_web": {"aiohttp", "faust"},
+    "log.checkpoint_store": KAFKA,
+    "clusters.kafka": KAFKA,
+    "lineage.events": KAFKA,
+    "lineage.reader": KAFKA,
+    "log.consumer": {"aiokafka", "faust"},
     "mirror.engine": KAFKA,
     "own_topics.described": KAFKA,
-    "preflight": KAFKA,
-    "quarantine": KAFKA,
-    "row_writer": KAFKA,
+    "worker.preflight": KAFKA,
+    "governor.quarantine": KAFKA,
+    "governor.row_writer": KAFKA,
     # Connect's own REST API
     "connect.rest": HTTP,
     # the registries of clusters
-    "registry_rest": {"requests", "urllib3"},
-    "http_deadline": {"requests", "socket", "urllib3"},
+    "registries.rest": {"requests", "urllib3"},
+    "lineage.http_deadline": {"requests", "socket", "urllib3"},
     # the receiver of lineage that the operator names
-    "lineage_receiver": {"requests", "urllib3"},
+    "lineage.receiver": {"requests", "urllib3"},
     # used by `sdm`, on the machine of the person who adds a connector
     "connect.databases": {"psycopg", "socket"},
 }
@@ -117,9 +117,9 @@ def test_each_module_that_is_named_here_is_there() -> None:
 
 
 def test_the_worker_reaches_no_module_that_asks_a_database() -> None:
-    found = reached("processors.__main__", "processors.app")
+    found = reached("processors.__main__", "processors.worker.app")
 
-    assert "processors.keepers.connectors" in found
+    assert "processors.keepers.connectors.connectors" in found
     assert "processors.connect.cluster" in found
     assert not {f"processors.connect.{name}" for name in BY_SDM} & set(found)
     assert not {name for path in found.values() for name in imported(path)} & {"psycopg"}

@@ -91,7 +91,7 @@ def started(scene: Scene) -> None:
 def test_a_worker_is_started_once_and_waited_for_by_nobody(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("processors.domain_server.FIRST_WORD_S", 0.05)
+    monkeypatch.setattr("processors.spark.domain_server.FIRST_WORD_S", 0.05)
     assert scene.worker.is_stopped
     with pytest.raises(StartingError, match="east's own Kafka Connect worker is being started"):
         scene.worker.deployed()

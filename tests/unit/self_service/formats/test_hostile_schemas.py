@@ -9,10 +9,7 @@ from typing import Any
 import pytest
 
 from mesh_events.errors import InvalidValueError, RefusedError
-from mesh_events.schema.definition import (
-    Definition,
-    Kind,
-)
+from mesh_events.schema.definition import Definition, Kind
 from self_service.cli.schema.subjects import require_schema
 from self_service.formats import json_rules
 from self_service.formats.avro import Avro

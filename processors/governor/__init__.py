@@ -1,0 +1,1 @@
+"""The governor: folds the log, decides what is undecided, and writes the rows."""

@@ -1,0 +1,1 @@
+"""Checks of the world for intents that wait for one."""

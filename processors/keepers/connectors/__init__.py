@@ -1,0 +1,1 @@
+"""Connectors: Kafka Connect runs what the log says."""

@@ -1,0 +1,1 @@
+"""Links: each copies, stands still or is gone, as the log says."""

@@ -1,0 +1,1 @@
+"""Rights, logins and quotas on the clusters, exactly as the log says."""

@@ -1,0 +1,1 @@
+"""Statements: each runs, stands still or is gone, as the log says."""

@@ -1,0 +1,1 @@
+"""Topics of products, what drifted, and the registries that hold their schemas."""

@@ -1,0 +1,1 @@
+"""Lineage as OpenLineage events: made, read, and sent to a receiver."""

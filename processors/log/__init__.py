@@ -1,0 +1,1 @@
+"""The log as the worker reads it: its end, its fold, its checkpoints, its schemas."""

@@ -1,0 +1,1 @@
+"""The registries of clusters, which hold what the mesh's own does."""

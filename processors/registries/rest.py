@@ -1,0 +1,113 @@
+"""A schema registry over HTTP, for what its client's library does not offer."""
+
+import json
+import time
+from typing import Any
+
+import requests
+from urllib3.exceptions import HTTPError
+
+from mesh_events.errors import InfrastructureError
+from processors.lineage.http_deadline import new_session
+
+_TIMEOUT_S = 10
+_WHOLE = 3
+"""Times the timeout in which all of an answer has come, its status line and headers among it."""
+LONGEST_ANSWER = 16 * 1024 * 1024
+"""Bytes of an answer; a schema has a million characters, a list of subjects less than this."""
+_PIECE = 65_536
+_REFUSED = (requests.codes.unauthorized, requests.codes.forbidden)
+
+
+class RegistryRest:
+    """A registry with the Confluent API; methods raise InfrastructureError.
+
+    Args:
+        url: base address of the Confluent API.
+        user, password: who asks.
+    """
+
+    def __init__(self, url: str, user: str, password: str) -> None:
+        self.url, self._login = url.rstrip("/"), (user, password)
+
+    def ask(self, method: str, place: str, *, conflict: bool = False, **more: Any) -> Any:
+        """The answer's JSON, {} for an empty one.
+
+        None for 404, and for 409 where a `conflict` is an answer.
+        """
+        answer = self.call(method, place, conflict=conflict, **more)
+        if not answer:
+            return None if answer is None else {}
+        try:
+            return json.loads(answer)
+        except (ValueError, RecursionError) as error:
+            raise self.stranger() from error
+
+    def call(self, method: str, place: str, *, conflict: bool = False, **more: Any) -> bytes | None:
+        """The answer itself; `place` is below the base, or an address of its own."""
+        doing = f"the registry at {self.url}"
+        until = time.monotonic() + _WHOLE * _TIMEOUT_S
+        try:
+            with (
+                new_session(_WHOLE * _TIMEOUT_S) as session,
+                session.request(
+                    method,
+                    place if "://" in place else self.url + place,
+                    auth=self._login,
+                    timeout=_TIMEOUT_S,
+                    # what is packed may unpack to nothing for ever
+                    headers={"Accept-Encoding": "identity", **more.pop("headers", {})},
+                    # a login is for this server, and no other
+                    allow_redirects=False,
+                    stream=True,
+                    **more,
+                ) as answer,
+            ):
+                content = self._read(answer)
+        except (requests.RequestException, HTTPError) as error:
+            raise InfrastructureError(
+                f"{doing} does not answer ({type(error).__name__})", retriable=True
+            ) from error
+        # one that was cut looks like one that is empty
+        if time.monotonic() > until:
+            raise self._endless()
+        if answer.status_code == requests.codes.not_found:
+            return None
+        if conflict and answer.status_code == requests.codes.conflict:
+            return None
+        if answer.status_code in _REFUSED:
+            raise InfrastructureError(
+                f"{doing} refuses the login {self._login[0]}", retriable=False
+            )
+        if not answer.ok or answer.is_redirect:
+            raise InfrastructureError(
+                f"{doing} answered {answer.status_code} to {method} {place}", retriable=False
+            )
+        return content
+
+    def _read(self, answer: requests.Response) -> bytes:
+        """All of an answer, unpacked; raises InfrastructureError for one that has no end."""
+        if answer.headers.get("Content-Encoding", "identity") != "identity":
+            raise self.stranger()
+        content, until = bytearray(), time.monotonic() + _TIMEOUT_S
+        # what has come by now: a whole piece may never come
+        while piece := answer.raw.read1(_PIECE, decode_content=True):
+            content += piece
+            if len(content) > LONGEST_ANSWER or time.monotonic() > until:
+                raise self._endless()
+        return bytes(content)
+
+    def _endless(self) -> InfrastructureError:
+        return InfrastructureError(
+            f"the registry at {self.url} answers more than {LONGEST_ANSWER} bytes, or for longer "
+            f"than {_TIMEOUT_S} s: see what answers there",
+            retriable=True,
+        )
+
+    def stranger(self) -> InfrastructureError:
+        """It answers what no registry would."""
+        return InfrastructureError(
+            f"what answers at {self.url} is no schema registry: give the base of its Confluent "
+            "API, such as http://host:port/apis/ccompat/v7",
+            retriable=False,
+        )

@@ -1,0 +1,1 @@
+"""The Spark servers of domains, and the full texts of errors."""

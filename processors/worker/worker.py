@@ -1,0 +1,371 @@
+"""The worker's life: reads the log, reigns while it owns it, and runs the keepers.
+
+Everything here runs on one event loop; what blocks goes to a thread, bounded in time.
+"""
+
+import asyncio
+import os
+import threading
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from itertools import chain
+from typing import Any
+
+import structlog
+from prometheus_client.core import Metric
+
+from mesh_events.emit import LogWriter
+from mesh_events.errors import StateFaultError
+from mesh_events.kafka.connection import Connection
+from mesh_events.signing import SigningKey
+from processors.crash_points import crash_point
+from processors.governor.governor import Governor
+from processors.keepers.keeper import Keeper, ReignOverError
+from processors.log.end import LogEnd
+from processors.log.fold import LogFold
+from processors.worker.metrics import gauges
+from processors.worker.reign import LEASE_S, LogReign, now
+from processors.worker.standby import Standby
+from projections.clocks import clock_finding
+
+log = structlog.get_logger(__name__)
+KEEPER_PERIOD_S = 2.0
+"""How often keepers look at the world when nothing was said on the log."""
+KEEPER_PACE_S = 0.1
+"""A keeper begins no round before so long after its last one began: where much is said, it looks
+at many changes at once and leaves the time to the governor."""
+ASK_S = 0.5
+"""How often the owner of the log asks for its end: some times within a lease."""
+AGAIN_S = 3.0
+"""How long a worker that owns the log and was overtaken waits before it starts a new reign: longer
+than another one needs to learn that the log is no longer its own."""
+STALL_S = 60.0
+"""A worker that owns the log and does not get on for this long ends itself, to be started anew."""
+
+
+KEEPER_STALL_S = 600.0
+"""A keeper's round takes seconds; one that takes so long hangs, and the worker ends itself."""
+_THREADS = 32
+FIRST_ROUND_S = 5.0
+"""Readiness waits so long for the keepers' first round: it reports what does not run any more, and
+may then go on with starts, which take their time."""
+
+
+class Worker:
+    """One worker process: at most one reign at a time.
+
+    Args:
+        governor: fold and decisions.
+        connection: login that reads the log.
+        writer: appends to the log.
+        keeper_key: signs what keepers report.
+        keepers: each runs in a thread of its own.
+    """
+
+    def __init__(
+        self,
+        governor: Governor,
+        connection: Connection,
+        writer: LogWriter,
+        keeper_key: SigningKey,
+        keepers: Sequence[Keeper],
+    ) -> None:
+        self.governor, self.keepers = governor, keepers
+        self._connection, self._writer, self._keeper_key = connection, writer, keeper_key
+        self._reign: LogReign | None = None
+        governor.metrics.observe(self._gauges)
+        self._tasks: list[asyncio.Task[None]] = []
+        self._again: asyncio.Task[None] | None = None
+        # counts how often the log was given and taken: what began under another number is over
+        self._tenure = 0
+        self._loaded = asyncio.Event()
+        self._changed = asyncio.Condition()
+        self._log = LogFold(connection, governor)
+        # offset behind the log's last record as Kafka said it last; None before it was asked
+        self._end: int | None = None
+        self._standby = Standby(connection, governor, self._log.lock)
+        # by default there are fewer threads than jobs: one that waits would hold up another
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS))
+        # what has compared the world with the log in this reign
+        self._compared: set[str] = set()
+        self._opened = 0.0
+        self._running: dict[str, threading.Lock] = {k.name: threading.Lock() for k in keepers}
+
+    @property
+    def ready(self) -> bool:
+        """Whether this worker may act, and what was said before its reign is decided.
+
+        The keepers have also looked once, so that what the log says to run does run; see
+        FIRST_ROUND_S.
+        """
+        reign, image = self._reign, self.governor.image
+        if reign is None or not self.governor.reigns or reign.silence > LEASE_S:
+            return False
+        if reign.alone_in or (self._uncompared and now() - self._opened < FIRST_ROUND_S):
+            return False
+        waiting = chain(image.intents.undecided, image.intents.unusable.runs)
+        return not any(offset < reign.epoch for offset in waiting)
+
+    @property
+    def _uncompared(self) -> list[str]:
+        """Keepers whose first round in this reign is not over."""
+        return sorted({keeper.name for keeper in self.keepers} - self._compared)
+
+    def describe(self) -> dict[str, Any]:
+        """What the readiness page tells: offsets, a count, and ages in seconds.
+
+        `clocks` is the finding on clocks that disagree, null while they agree.
+        `oldest_undecided_s` is the age of the oldest intent without a decision, by the mesh's clock
+        and not by that of the machine that shows it, `silence_s` the
+        time since the fold was last known to stand at the end of the log, `not_compared` the
+        keepers that have not compared the world with the log yet; null without a reign.
+        """
+        image, reign = self.governor.image, self._reign
+        # append times are the broker's, and none is before the mesh's last decision
+        ahead = max(0, image.skew)
+        times = [entry.time - ahead for entry in image.intents.undecided.values()]
+        return {
+            "ready": self.ready,
+            "epoch": image.epoch,
+            "offset": image.offset,
+            "undecided": image.intents.open_count,
+            "oldest_undecided_s": max(0, self.governor.time - min(times)) / 1000 if times else 0,
+            "silence_s": round(reign.silence, 3) if reign is not None else None,
+            "not_compared": self._uncompared if reign is not None else None,
+            "clocks": asdict(clocks) if (clocks := clock_finding(image)) is not None else None,
+            **self.governor.watch.describe(),
+        }
+
+    def metrics(self) -> bytes:
+        """What the worker measures, in Prometheus' text format."""
+        return self.governor.metrics.text()
+
+    def _gauges(self) -> Iterable[Metric]:
+        governor = self.governor
+        return gauges(governor.image, governs=governor.reigns, end=self._end)
+
+    async def stand_by(self) -> None:
+        """Fold along while the log is another's, for as long as this process lives."""
+        try:
+            await self._standby.run()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the next worker begins anew
+            _die(error)
+
+    async def begin(self) -> None:
+        """The log is ours: read it to its end, start a reign, catch up to it, open for work."""
+        try:
+            await self._begin()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the next worker begins anew
+            _die(error)
+
+    async def _begin(self) -> None:
+        tenure = self._tenure + 1
+        await self.stop()
+        if tenure != self._tenure:
+            # the log was taken away while the jobs of an earlier reign ended
+            return
+        self._standby.over()
+        await asyncio.to_thread(self.governor.begin)
+        await self._catch_up()
+        if tenure != self._tenure:
+            return
+        self._loaded.set()
+        asked = now()
+        epoch = await asyncio.to_thread(self.governor.start)
+        started = now()
+        crash_point("after-start")
+        await self._catch_up()
+        if tenure != self._tenure:
+            return
+        if not self.governor.reigns:
+            self._overtaken(epoch)
+            return
+        first = len(self.governor.image.starts) == 1
+        self._reign = LogReign(
+            epoch,
+            self._writer,
+            self._keeper_key,
+            lambda: self.governor.image,
+            asked,
+            asked if first else started + LEASE_S,
+        )
+        self._compared.clear()
+        self._opened = now() + self._reign.alone_in
+        jobs = [self._listen(self._reign), self._decide(self._reign)]
+        jobs += [self._keep(keeper, self._reign) for keeper in self.keepers]
+        self._tasks = [asyncio.create_task(job) for job in jobs]
+        for task in self._tasks:
+            task.add_done_callback(self._ended)
+
+    async def stop(self) -> None:
+        """The log is another's: nothing more is decided or done here."""
+        self._tenure += 1
+        self._standby.again()
+        self._loaded.clear()
+        self._end = None
+        if self._reign is not None:
+            self._reign.end()
+            self._reign = None
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
+            task.cancel()
+        await self._announce()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def read_to(self, offset: int) -> None:
+        """Fold the log where it is not folded as far as this offset."""
+        await self._loaded.wait()
+        await self._log.read_to(offset)
+        await self._announce()
+
+    async def _catch_up(self) -> None:
+        await self._log.catch_up()
+        await self._announce()
+
+    async def _announce(self) -> None:
+        async with self._changed:
+            self._changed.notify_all()
+
+    async def _reached(
+        self, reign: LogReign, offset: int, seconds: float, waits: int | None = None
+    ) -> bool:
+        """Wait until the fold has reached `offset`; whether it has within `seconds`.
+
+        Also until another record waits for a check than the first `waits`, if that is given.
+        Ends with the reign, too: after a cancellation that was lost nothing would be folded for as
+        long as this waits, and `stop` would wait for this.
+        """
+
+        def there() -> bool:
+            if waits is not None and self.governor.waits != waits:
+                return True
+            return self.governor.image.offset >= offset
+
+        try:
+            # not `wait_for`: it waits in a task of its own, and a cancellation that meets its end
+            # leaves this one without the lock that it is about to release
+            async with asyncio.timeout(seconds), self._changed:
+                await self._changed.wait_for(lambda: there() or self._reign is not reign)
+        except TimeoutError:
+            pass
+        return there()
+
+    async def _decide(self, reign: LogReign) -> None:
+        """Decide until nothing is left, then wait for something to change."""
+        paused = False
+        while self._holds(reign):
+            seen = self.governor.image.offset
+            try:
+                reign.check_reign()
+            except ReignOverError as over:
+                if not paused:
+                    log.info("governor_paused", reason=str(over))
+                paused = True
+                await self._reached(reign, seen + 1, KEEPER_PERIOD_S)
+                continue
+            paused = False
+            waits = self.governor.waits
+            records = await asyncio.to_thread(self.governor.step)
+            if self.governor.waits != waits:
+                # what is checked is not on the log: nothing else would wake the keeper of checks
+                await self._announce()
+            if not records:
+                await self._reached(reign, seen + 1, KEEPER_PERIOD_S)
+                continue
+            await self._log.echo(records)
+            await self._announce()
+            last = records[-1].offset
+            if not await self._reached(reign, last, STALL_S) and self._reign is reign:
+                raise StateFaultError(f"the record at offset {last} does not come back")
+        if self._reign is reign:
+            self._overtaken(reign.epoch)
+
+    def _holds(self, reign: LogReign) -> bool:
+        """Whether this reign goes on.
+
+        Every job asks at each turn: a cancellation that meets the end of a wait is lost, and a job
+        that outlives `stop` would keep this worker out of its group for ever.
+        """
+        return self._reign is reign and self.governor.reigns
+
+    def _overtaken(self, epoch: int) -> None:
+        """Another governor started, though the log is ours: it may be gone by now."""
+        log.warning("reign_over", epoch=epoch, latest=self.governor.image.epoch)
+        self._again = asyncio.create_task(self._begin_again(self._tenure))
+
+    async def _begin_again(self, tenure: int) -> None:
+        await asyncio.sleep(AGAIN_S)
+        if tenure == self._tenure:
+            await self.begin()
+
+    async def _listen(self, reign: LogReign) -> None:
+        """Ask Kafka for the log's end: it proves that we are not the last to know.
+
+        Also the watchdog: a fold that stands still while the log goes on ends the worker.
+        """
+        clock = asyncio.get_running_loop().time
+        stood, since = -1, clock()
+        with LogEnd(self._connection) as there:
+            while self._holds(reign):
+                asked = now()
+                end = await asyncio.to_thread(there.offset)
+                self._end = end if end is not None else self._end
+                if end is not None and await self._complete(reign, there, end):
+                    reign.heard(asked)
+                    since = clock()
+                if self.governor.image.offset != stood or end is None:
+                    stood, since = self.governor.image.offset, clock()
+                elif clock() - since > STALL_S:
+                    raise StateFaultError(f"the fold stands at {stood}, the log ends at {end}")
+                await asyncio.sleep(ASK_S)
+
+    async def _complete(self, reign: LogReign, there: LogEnd, end: int) -> bool:
+        """Whether the fold holds every record before `end`, which it is given a second for."""
+        if await self._reached(reign, end - 1, 1.0):
+            return True
+        if await asyncio.to_thread(there.only_markers, self.governor.image.offset + 1, end):
+            return True
+        # Faust is late, or cannot read what comes next: nobody has to wait for it
+        await self._catch_up()
+        return self._log.offset >= end - 1
+
+    async def _keep(self, keeper: Keeper, reign: LogReign) -> None:
+        """Run one keeper on every change and every few seconds, never twice at a time."""
+        await asyncio.sleep(reign.alone_in)
+        paused = False
+        while self._holds(reign):
+            seen, waits, began = self.governor.image.offset, self.governor.waits, now()
+            try:
+                # not `wait_for`, which loses a cancellation that meets the end of the round
+                async with asyncio.timeout(KEEPER_STALL_S):
+                    await asyncio.to_thread(self._reconcile, keeper, reign)
+                self._compared.add(keeper.name)
+                paused = False
+            except TimeoutError as error:
+                raise StateFaultError(f"the keeper of {keeper.name} hangs") from error
+            except ReignOverError as over:
+                if not paused:
+                    log.info("keeper_paused", keeper=keeper.name, reason=str(over))
+                paused = True
+            # what was reported must be folded before the next look, or it is reported twice
+            await self._reached(reign, reign.last_report, STALL_S)
+            await asyncio.sleep(max(0.0, began + KEEPER_PACE_S - now()))
+            await self._reached(reign, seen + 1, KEEPER_PERIOD_S, waits)
+
+    def _reconcile(self, keeper: Keeper, reign: LogReign) -> None:
+        # a cancelled task cannot stop its thread: the lock keeps the next reign's call behind it
+        with self._running[keeper.name]:
+            reign.check()
+            keeper.reconcile(self.governor.image, reign)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """A job that failed ends the worker: what is left half done is done by the next one."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _die(error)
+
+
+def _die(error: BaseException) -> None:
+    log.error("worker_failed", error=str(error), exc_info=error)
+    # threads may hang in a call, so no orderly way out is waited for
+    os._exit(os.EX_SOFTWARE)
