@@ -26,7 +26,7 @@ from benchmarks.members import Members, wait
 from benchmarks.report import spread, surroundings, tell
 from local_platform import Endpoints
 from local_platform.layout import Layout
-from local_platform.state import PlatformState
+from local_platform.supervision.state import PlatformState
 from mesh_events import topics
 from mesh_events.codec import Wire, decode, encode
 from mesh_events.decisions import Decision

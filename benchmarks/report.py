@@ -16,7 +16,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from local_platform.jars import read_lock
+from local_platform.jars.lock import read_lock
 from mesh_events.signing import SigningKey, decode_public, verifies
 
 RESULTS = Path(__file__).parent / "results"

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from local_platform.errors import PlatformError
 from local_platform.platform import LocalPlatform
 from local_platform.settings import read_settings
-from local_platform.state import Progress
+from local_platform.supervision.state import Progress
 
 
 def _say(text: str) -> None:

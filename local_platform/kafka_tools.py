@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from local_platform.services.java import java, log4j_options, small_jvm
+from local_platform.jars.java import java, log4j_options, small_jvm
 from local_platform.services.kafka import class_archive, class_path
 from local_platform.site import Site
 from mesh_events.errors import ConfigurationError

@@ -10,28 +10,28 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime
 
-from local_platform import accounts, certificates
 from local_platform.domain_servers import CONNECT, SPARK, Kind, remember
 from local_platform.endpoints import Endpoints
 from local_platform.errors import ServiceFailedError, UnknownServiceError, UnusableSettingError
-from local_platform.fetch import Fetcher
 from local_platform.files import last_lines, sync
-from local_platform.launch import extend, launch, one_at_a_time, starting_or_living
-from local_platform.launch import wanted as wanted_now
-from local_platform.own_jars import compile_transformations, transformations_jar
-from local_platform.plugins import connect_plugins
+from local_platform.jars.fetch import Fetcher
+from local_platform.jars.own_jars import compile_transformations, transformations_jar
+from local_platform.jars.plugins import connect_plugins
+from local_platform.jars.registry_folder import registry_folder
 from local_platform.ports import HOST
-from local_platform.process import Identity, rss, stop_group
-from local_platform.registry_folder import registry_folder
-from local_platform.remains import living, stop_living
+from local_platform.security import accounts, certificates
+from local_platform.security.transport import Transport, record, recorded, require_same
 from local_platform.services import catalogue, chosen, wanted_generators
 from local_platform.services.base import Service
 from local_platform.services.connect import Connect
 from local_platform.services.domain_spark import DomainSpark
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
-from local_platform.state import PlatformState, Progress, ServiceStatus, State
-from local_platform.transport import Transport, record, recorded, require_same
+from local_platform.supervision.launch import extend, launch, one_at_a_time, starting_or_living
+from local_platform.supervision.launch import wanted as wanted_now
+from local_platform.supervision.process import Identity, rss, stop_group
+from local_platform.supervision.remains import living, stop_living
+from local_platform.supervision.state import PlatformState, Progress, ServiceStatus, State
 
 Report = Callable[[Progress], None]
 

@@ -8,7 +8,7 @@ from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from local_platform.errors import UnusableSettingError
-from local_platform.transport import Transport
+from local_platform.security.transport import Transport
 from mesh_events.settings import default_home
 
 # Linux hands out ports from 32768 up to any program; a server's port there may be gone.

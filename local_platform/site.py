@@ -4,15 +4,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from local_platform import domain_servers
-from local_platform.credentials import Credentials
 from local_platform.endpoints import ClusterEndpoint, Endpoints
 from local_platform.errors import UnknownServiceError
 from local_platform.files import private_folder
-from local_platform.jars import JarStore, read_lock
+from local_platform.jars.lock import JarStore, read_lock
 from local_platform.layout import Layout
 from local_platform.ports import HOST, OFFSETS, port
+from local_platform.security.credentials import Credentials
+from local_platform.security.transport import Transport, client_tls, recorded
 from local_platform.settings import PlatformSettings
-from local_platform.transport import Transport, client_tls, recorded
 from mesh_events.kafka.connection import Connection
 from mesh_events.kafka.transport import Tls
 

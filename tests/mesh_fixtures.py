@@ -12,7 +12,7 @@ from local_platform import Endpoints, LocalPlatform, PlatformSettings
 from local_platform.domain_servers import CONNECT, SPARK
 from local_platform.layout import Layout
 from local_platform.ports import OFFSETS
-from local_platform.state import PlatformState, ServiceStatus
+from local_platform.supervision.state import PlatformState, ServiceStatus
 from mesh_events.references import resolve
 from tests.conftest import new_settings, start
 from tests.mesh_kit import Mesh

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from local_platform.accounts import NOBODY, blocked
+from local_platform.security.accounts import NOBODY, blocked
 
 # any account without rights will do; initdb asks that it has a name
 UID = next(one.pw_uid for one in pwd.getpwall() if one.pw_uid not in {0, NOBODY})

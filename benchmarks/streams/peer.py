@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from local_platform import PlatformSettings
-from local_platform.fetch import Fetcher
-from local_platform.jars import JarStore, read_lock
-from local_platform.services.java import java, properties
+from local_platform.jars.fetch import Fetcher
+from local_platform.jars.java import java, properties
+from local_platform.jars.lock import JarStore, read_lock
 from local_platform.site import Site
 
 HERE = Path(__file__).parent

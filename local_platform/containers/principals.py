@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from local_platform.endpoints import Endpoints
-from local_platform.principals import ensure_principals, principals_of
+from local_platform.security.principals import ensure_principals, principals_of
 from local_platform.services.connect import hand_secrets_to_connectors
 from local_platform.settings import PlatformSettings
 from mesh_events.errors import MeshError

@@ -1,7 +1,7 @@
 """One description per server: its settings files, its command, its readiness probe.
 
-Nothing here starts a process; `local_platform.supervisor` does. `catalogue()` is the list
-of all services in start order; a new server is a class here and a line there.
+Nothing here starts a process; the supervisor does. `catalogue()` is the list of all
+services in start order; a new server is a class here and a line there.
 """
 
 from collections.abc import Iterable, Sequence

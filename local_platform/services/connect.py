@@ -10,15 +10,12 @@ from typing import Any
 
 import requests
 
-from local_platform.class_archive import ClassArchive
 from local_platform.domain_servers import CONNECT
 from local_platform.endpoints import CONNECT_GROUP, Endpoints
 from local_platform.errors import NotReadyError
 from local_platform.files import private_folder
-from local_platform.own_jars import compile_transformations, transformations_jar
-from local_platform.plugins import connect_plugins
-from local_platform.services.base import Command, Service
-from local_platform.services.java import (
+from local_platform.jars.class_archive import ClassArchive
+from local_platform.jars.java import (
     EXIT_ON_OUT_OF_MEMORY,
     avro_limits,
     java,
@@ -26,6 +23,9 @@ from local_platform.services.java import (
     properties,
     small_jvm,
 )
+from local_platform.jars.own_jars import compile_transformations, transformations_jar
+from local_platform.jars.plugins import connect_plugins
+from local_platform.services.base import Command, Service
 from local_platform.site import Site
 from mesh_events.files import write_atomically
 from mesh_events.kafka.connection import LOGIN_MODULE, TOPIC_IDS

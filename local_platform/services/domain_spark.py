@@ -3,14 +3,14 @@
 from importlib.metadata import version
 from pathlib import Path
 
-from local_platform import accounts
 from local_platform.domain_servers import SPARK
-from local_platform.own_jars import pyspark_folder
+from local_platform.jars.java import packaged_runtime
+from local_platform.jars.own_jars import pyspark_folder
+from local_platform.security import accounts
+from local_platform.security.transport import Transport, client_path
 from local_platform.services.base import Command
-from local_platform.services.java import packaged_runtime
 from local_platform.services.spark import SparkConnect
 from local_platform.site import Site
-from local_platform.transport import Transport, client_path
 from spark_streams.jvm import RULES, SERVER
 
 

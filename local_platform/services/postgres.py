@@ -10,10 +10,10 @@ from pathlib import Path
 
 import psycopg
 
-from local_platform import accounts
-from local_platform.accounts import NOBODY, reachable, require_reachable, runs_as_root
 from local_platform.errors import NotReadyError, ServiceFailedError
 from local_platform.ports import HOST
+from local_platform.security import accounts
+from local_platform.security.accounts import NOBODY, reachable, require_reachable, runs_as_root
 from local_platform.services.base import Command, Service
 from local_platform.site import Site
 

@@ -4,10 +4,10 @@ import requests
 
 from local_platform.errors import NotReadyError
 from local_platform.files import private_folder
+from local_platform.jars.java import EXIT_ON_OUT_OF_MEMORY, java, properties, small_jvm
+from local_platform.jars.registry_folder import registry_folder
 from local_platform.ports import HOST
-from local_platform.registry_folder import registry_folder
 from local_platform.services.base import Command, Service
-from local_platform.services.java import EXIT_ON_OUT_OF_MEMORY, java, properties, small_jvm
 from local_platform.site import Site
 from mesh_events.files import write_atomically
 from mesh_events.schema.size import MOST_VERSIONS

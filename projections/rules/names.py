@@ -16,7 +16,7 @@ RESERVED = frozenset(
 )
 """Names of the platform's principals and of the mesh's own keys; no domain may take them."""
 _PLACES = re.compile(r"connectors|postgres|spark|(?:registry|spark)-.*")
-"""Folders of passwords beside those of the clusters: `local_platform.credentials`."""
+"""Folders of passwords beside those of the clusters: `local_platform.security.credentials`."""
 LONGEST_TEXT = 4000
 """Characters that a description or a reason may have."""
 

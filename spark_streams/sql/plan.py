@@ -17,18 +17,18 @@ from mesh_events.schema.size import (
     require_no_recursion,
 )
 from spark_streams.jvm import LOOKUP
-from spark_streams.sql.analysis import analysed, plan_text
 from spark_streams.sql.errors import SqlError
-from spark_streams.sql.evolution import other_values
-from spark_streams.sql.frame import Topic, key_types
-from spark_streams.sql.keys import encoding
-from spark_streams.sql.kinds import Kinds, Read, Types, reads
-from spark_streams.sql.readable import require_readable
-from spark_streams.sql.resolve import Query, resolve
-from spark_streams.sql.shape import KEY, key_columns, shape_of
-from spark_streams.sql.statement import Source, Statement
-from spark_streams.sql.tree import Column
-from spark_streams.sql.work import Table
+from spark_streams.sql.running.analysis import analysed, plan_text
+from spark_streams.sql.running.frame import Topic, key_types
+from spark_streams.sql.running.keys import encoding
+from spark_streams.sql.running.work import Table
+from spark_streams.sql.text.statement import Source, Statement
+from spark_streams.sql.text.tree import Column
+from spark_streams.sql.types.evolution import other_values
+from spark_streams.sql.types.kinds import Kinds, Read, Types, reads
+from spark_streams.sql.types.readable import require_readable
+from spark_streams.sql.types.resolve import Query, resolve
+from spark_streams.sql.types.shape import KEY, key_columns, shape_of
 
 MOST_TYPES = 12_000
 """Of what is read, each name replaced by its type, and of the result: Spark analyses them all.

@@ -5,7 +5,7 @@
 
 import sys
 
-from spark_streams.sql.functions import FUNCTIONS, MANY, Function, Growth
+from spark_streams.sql.functions.allowed import FUNCTIONS, MANY, Function, Growth
 
 HEAD = """# Functions of streaming SQL
 

@@ -5,10 +5,10 @@ import signal
 import subprocess
 from dataclasses import dataclass, replace
 
-from local_platform.process import Identity, spawn, stop_group
 from local_platform.services.spark import SparkConnect
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
+from local_platform.supervision.process import Identity, spawn, stop_group
 
 LIFETIME_S = 1200
 

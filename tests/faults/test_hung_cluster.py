@@ -8,7 +8,7 @@ import pytest
 
 from local_platform import PlatformSettings
 from local_platform.layout import Layout
-from local_platform.state import PlatformState
+from local_platform.supervision.state import PlatformState
 from mesh_events.intents import AccessGranted, ApplicationRegistered
 from projections.access import State
 from tests.mesh_kit import Domain, Mesh, fresh

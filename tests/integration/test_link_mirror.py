@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient
 
 from local_platform import Endpoints, PlatformSettings
 from local_platform.layout import Layout
-from local_platform.state import PlatformState
+from local_platform.supervision.state import PlatformState
 from mesh_events.facts import CopyPurged, LinkActivated, LinkFailed
 from mesh_events.intents import Engine
 from processors.keepers.flows import fence

@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from local_platform import LocalPlatform, PlatformSettings
-from local_platform.state import State as ServiceState
+from local_platform.supervision.state import State as ServiceState
 from projections.links import Link, State
 from tests.mesh_fixtures import kit, pid_of, spark_service
 from tests.mesh_kit import Domain, Mesh, eventually

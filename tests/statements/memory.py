@@ -37,8 +37,8 @@ from projections.statements import END_OF, Statement
 from spark_streams.engine import Answer, CopySpec, Failed, Running, States
 from spark_streams.errors import EngineError
 from spark_streams.provenance import HEADER, Origin, Provenance
-from spark_streams.sql import work
-from spark_streams.sql.frame import Result
+from spark_streams.sql.running import work
+from spark_streams.sql.running.frame import Result
 from spark_streams.standing import AGAIN
 from tests.links.desk import meta
 from tests.links.memory import QUICK, Headers, MemoryCluster, MemoryLogs
@@ -153,7 +153,7 @@ class Engine:
         return self.verdicts.get(key, key[:4].decode())
 
     def _topic_of(self, result: Result, number: int, at: int, kind: str) -> str | None:
-        """Where a record is written to, as `spark_streams.sql.frame.written` has it."""
+        """Where a record is written to, as `spark_streams.sql.running.frame.written` has it."""
         topic = {"good": OUT, "dead": DEAD}.get(kind)
         again = result.again
         until, known = (one.get(number, 0) for one in (again.until, again.known))

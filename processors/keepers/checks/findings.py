@@ -32,7 +32,7 @@ from projections.statements import (
     Statement,
 )
 from spark_streams.log import PartitionLog
-from spark_streams.sql.parse import parse
+from spark_streams.sql.text.parse import parse
 
 CERTAIN_S = 2.0
 """What a registry lacks must be lacking for so long: one that starts may answer before it has read

@@ -13,12 +13,12 @@ from projections.statements import Statement
 from spark_streams import provenance
 from spark_streams.errors import CopyError
 from spark_streams.log import Bounds
-from spark_streams.sql import work
-from spark_streams.sql.again import again
-from spark_streams.sql.frame import Result
-from spark_streams.sql.parse import parse
 from spark_streams.sql.plan import Plan
-from spark_streams.sql.resolve import Input
+from spark_streams.sql.running import work
+from spark_streams.sql.running.again import again
+from spark_streams.sql.running.frame import Result
+from spark_streams.sql.text.parse import parse
+from spark_streams.sql.types.resolve import Input
 from spark_streams.standing import Filled, standing
 from spark_streams.tail import Tails, positions, read_tail
 

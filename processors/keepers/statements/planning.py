@@ -6,8 +6,6 @@ from mesh_events.errors import RefusedError
 from mesh_events.statements import Begin, StatementAdded, Wording
 from processors.clusters.kafka import Topic
 from spark_streams.sql.errors import SqlError
-from spark_streams.sql.nulls import require_no_null
-from spark_streams.sql.parse import parse
 from spark_streams.sql.plan import (
     Plan,
     Schemas,
@@ -16,6 +14,8 @@ from spark_streams.sql.plan import (
     require_no_table,
     require_same,
 )
+from spark_streams.sql.text.parse import parse
+from spark_streams.sql.types.nulls import require_no_null
 
 
 def plan_statement(

@@ -32,7 +32,6 @@ from projections.lineage.sources import refused
 from projections.statements import Statement
 from spark_streams.engine import FlowEngine
 from spark_streams.errors import TABLE_FILLING, CopyError, EngineError
-from spark_streams.sql.parse import parse
 from spark_streams.sql.plan import (
     Schemas,
     planned,
@@ -41,6 +40,7 @@ from spark_streams.sql.plan import (
     require_same,
     require_same_rows,
 )
+from spark_streams.sql.text.parse import parse
 
 PATIENCE_S = 900.0
 """A statement that passes records over, or reads tables first, may bring out nothing for long."""

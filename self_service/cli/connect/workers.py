@@ -9,7 +9,7 @@ from local_platform.ports import HOST
 from local_platform.services.connect import Connect as Service
 from local_platform.settings import read_settings
 from local_platform.site import Site
-from local_platform.state import ServiceStatus, State
+from local_platform.supervision.state import ServiceStatus, State
 from mesh_events.references import resolve
 from processors.connect.own_worker import OwnWorker
 from processors.connect.principals import group_of

@@ -5,12 +5,13 @@ from typing import Annotated, Any
 
 import typer
 
-from local_platform import LocalPlatform, ServiceStatus, generators, on_demand
+from local_platform import LocalPlatform, ServiceStatus, generators
 from local_platform.generators import Generator, Progress
 from local_platform.layout import Layout
 from local_platform.settings import PlatformSettings, read_settings
 from local_platform.site import Site
-from local_platform.state import State
+from local_platform.supervision import on_demand
+from local_platform.supervision.state import State
 from mesh_events.errors import MeshError, RefusedError
 from self_service.cli.framework.options import Shown, command, noun
 from self_service.cli.framework.output import Detail, Listing, show

@@ -29,9 +29,10 @@ def require_fit(login: "Login", wanted: "Wanted") -> None:
 
 def require_new(name: str) -> None:
     """Raise for a name that cannot be or is taken, and where no local mesh runs."""
-    from local_platform import generators, on_demand
+    from local_platform import generators
     from local_platform.settings import read_settings
     from local_platform.site import Site
+    from local_platform.supervision import on_demand
 
     site = Site.of(read_settings())
     generators.legal(name)
@@ -86,10 +87,11 @@ def begin(
 
 
 def _run(generator: "Generator") -> None:
-    from local_platform import generators, on_demand
-    from local_platform.launch import one_at_a_time
+    from local_platform import generators
     from local_platform.settings import read_settings
     from local_platform.site import Site
+    from local_platform.supervision import on_demand
+    from local_platform.supervision.launch import one_at_a_time
     from self_service.cli.generate.generator import keep
 
     settings = read_settings()

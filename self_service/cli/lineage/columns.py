@@ -67,8 +67,8 @@ def _origins(registry: "Registry", image: Image, step: Step) -> Origins:
 
 
 def _of_statement(registry: "Registry", image: Image, step: Step) -> Origins:
-    from spark_streams.sql.parse import parse
     from spark_streams.sql.plan import planned
+    from spark_streams.sql.text.parse import parse
 
     statement = image.statements[step.name]
     plan = planned(parse(statement.sql), statement.names, registry)
@@ -118,8 +118,8 @@ def _keys(registry: "Registry", source: Place) -> Origins:
 
 def _key_columns(registry: "Registry", topic: str) -> list[str]:
     """The columns of a topic's keys, each behind `key.`; `(key)` where it is one value."""
-    from spark_streams.sql.shape import KEY as WHOLE
-    from spark_streams.sql.shape import key_columns
+    from spark_streams.sql.types.shape import KEY as WHOLE
+    from spark_streams.sql.types.shape import key_columns
 
     subject = f"{topic}-key"
     versions = list(registry.versions(subject).values())
@@ -132,7 +132,7 @@ def _of_topic(registry: "Registry", topic: str) -> tuple[list[str], bool]:
 
     None without a schema.
     """
-    from spark_streams.sql.shape import shape_of
+    from spark_streams.sql.types.shape import shape_of
 
     subject = f"{topic}-value"
     versions = list(registry.versions(subject).values())

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from local_platform import LocalPlatform, Progress, ServiceStatus
-    from local_platform.transport import Transport
+    from local_platform.security.transport import Transport
     from projections.image import Image
 
 app = noun("The local mesh.")
@@ -140,7 +140,7 @@ def restart_governor() -> None:
 
     Where no local mesh runs, whoever runs the workers is told to restart them.
     """
-    from local_platform.state import State
+    from local_platform.supervision.state import State
 
     platform = _platform()
     states = {one.name: one.state for one in platform.status()}
@@ -160,7 +160,7 @@ def _platform(asked: "Mapping[str, Any] | None" = None) -> "LocalPlatform":
 
 def _transport(*, tls: bool | None, mtls: bool) -> "Transport | None":
     """What the flags ask for; None where they ask for nothing."""
-    from local_platform.transport import Transport
+    from local_platform.security.transport import Transport
 
     if mtls and tls is False:
         raise UsageError("--mtls and --no-tls exclude each other: give one of them")
@@ -189,7 +189,7 @@ def _confirm_loss(home: Path) -> None:
 def _is_well(service: "ServiceStatus", now: float) -> bool:
     """Whether it is ready, or a domain's server on its way up or down; `now` in Unix seconds."""
     from local_platform.domain_servers import KINDS
-    from local_platform.state import State
+    from local_platform.supervision.state import State
 
     of_domains = tuple(kind.prefix for kind in KINDS)
     is_on_its_way = service.state in (State.STARTING, State.STOPPED)

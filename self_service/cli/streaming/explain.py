@@ -141,7 +141,7 @@ def explain(
 
 def _as_it_stands(image: Image, known: Statement) -> Worded:
     """What a statement on the log means; names that its text does not read are left out."""
-    from spark_streams.sql.parse import parse
+    from spark_streams.sql.text.parse import parse
 
     read = {one.name for one in parse(known.sql).sources}
     names = {name: topic for name, topic in known.names.items() if name in read}

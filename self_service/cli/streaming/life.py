@@ -113,8 +113,8 @@ def update(
     both have not dealt with all of these records in time, or none came out. The stream and the
     destination stay; the new result's schema has to be compatible with the one before it.
     """
-    from spark_streams.sql.parse import parse
     from spark_streams.sql.plan import planned, require_no_table
+    from spark_streams.sql.text.parse import parse
 
     mesh, found = _standing(saying, name)
     meant = _worded(mesh, found.domain, text, found.destination)

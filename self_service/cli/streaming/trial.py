@@ -41,7 +41,7 @@ from self_service.cli.topic.consuming import Wanted, read
 from self_service.cli.topic.record_view import Decoder
 from spark_streams.log import KafkaLog
 from spark_streams.provenance import HEADER, NotProvenanceError, Origin, Provenance
-from spark_streams.sql.parse import parse
+from spark_streams.sql.text.parse import parse
 
 SUFFIX, PRESENT = "trial", "present"
 _REASON = "mesh.reason"

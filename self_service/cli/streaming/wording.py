@@ -9,7 +9,7 @@ from projections.access import ENTITLED
 from projections.image import Image
 from projections.lineage.sources import not_granted
 from self_service.cli.framework.exits import UsageError
-from spark_streams.sql.parse import Statement, parse
+from spark_streams.sql.text.parse import Statement, parse
 
 
 @dataclass(frozen=True, slots=True)

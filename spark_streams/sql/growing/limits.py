@@ -11,7 +11,7 @@ from typing import Any
 
 from spark_streams.sql.growing.amount import RECORD, Amount, Measure, Need, Symbol, Term
 from spark_streams.sql.growing.rules import Peak, peak
-from spark_streams.sql.tree import Node
+from spark_streams.sql.text.tree import Node
 
 BYTES = "__bytes"
 """Column with the bytes of a record, and of the rows that were found for it."""

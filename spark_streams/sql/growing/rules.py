@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
-from spark_streams.sql.functions import FUNCTIONS, Growth
+from spark_streams.sql.functions.allowed import FUNCTIONS, Growth
 from spark_streams.sql.growing.amount import Amount, Measure, Need, Symbol, Term, total
 from spark_streams.sql.growing.values import SCALAR, json, made
-from spark_streams.sql.tree import Bytes, Call, Cast, Column, Lambda, Node, Parameter, Text
+from spark_streams.sql.text.tree import Bytes, Call, Cast, Column, Lambda, Node, Parameter, Text
 
 
 @dataclass

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from spark_streams.sql.functions.patterns import MATCHED
 from spark_streams.sql.growing.amount import Amount, Need, total
 from spark_streams.sql.growing.names import HIDING, NUMBERS, OF_TEXTS, SCALARS, SEARCHES, TWICE
-from spark_streams.sql.patterns import MATCHED
-from spark_streams.sql.tree import (
+from spark_streams.sql.text.tree import (
     Binary,
     Call,
     Case,
@@ -143,7 +143,7 @@ def _part(node: Call, parts: Sequence[Need]) -> Made:
 
 def _sequence(node: Call, parts: Sequence[Need]) -> Made:
     del parts
-    from spark_streams.sql.growth import factor
+    from spark_streams.sql.functions.growth import factor
 
     number = factor(node)
     return Amount.of(_WORD * number), Amount.of(number), Amount()

@@ -2,7 +2,7 @@ r"""Spark's regular expressions, written for RE2 so that each gives the value th
 
 What lives here: sets of characters (`sets`), the allowed syntax as a tree (`tree`, `parse`), what
 is known of a part (`facts`), the end of a line (`ends`), and the pattern for RE2 (`rewrite`).
-What does not: which functions take a pattern, and their columns (`spark_streams.sql.patterns`).
+What does not: which functions take a pattern, and their columns (`functions.patterns`).
 Why: Spark matches by `java.util.regex`, in exponential time. Statements match by RE2, which reads
 `.`, `$`, `\s`, `(?i)` and others differently. What is not known to mean the same is refused.
 """

@@ -21,7 +21,7 @@ from confluent_kafka.admin import (
 from psycopg import sql
 
 from local_platform.layout import Layout
-from local_platform.state import PlatformState
+from local_platform.supervision.state import PlatformState
 from mesh_events.connectors import ConnectorAdded, ConnectorDropped
 from mesh_events.rows import ConnectorState, StatementState
 from mesh_events.statements import StatementStarted, StatementStopped

@@ -19,7 +19,7 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from local_platform import LocalPlatform, PlatformSettings
-from local_platform.state import ServiceStatus
+from local_platform.supervision.state import ServiceStatus
 from mesh_events.intents import AccessRevoked, Intent
 from tests.conftest import free_port_base
 from tests.faults.run.ground import WAIT_S, Ground, outsider, patiently

@@ -12,7 +12,7 @@ from functools import partial
 
 from confluent_kafka.admin import AdminClient
 
-from local_platform.state import ServiceStatus
+from local_platform.supervision.state import ServiceStatus
 from mesh_events.intents import LinkPaused, LinkResumed
 from snapshots.place import open_store
 from tests.faults.run.fault import Fault

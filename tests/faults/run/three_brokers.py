@@ -23,14 +23,14 @@ from confluent_kafka.admin import AdminClient
 
 from local_platform import Endpoints, LocalPlatform, PlatformSettings
 from local_platform.errors import NotReadyError
+from local_platform.jars.java import properties
 from local_platform.ports import HOST
-from local_platform.principals import ensure_principals, principals_of
-from local_platform.process import Identity, spawn, stop_group
+from local_platform.security.principals import ensure_principals, principals_of
 from local_platform.services.base import Service
-from local_platform.services.java import properties
 from local_platform.services.kafka import KafkaBroker
 from local_platform.services.registry import Registry
 from local_platform.site import Site
+from local_platform.supervision.process import Identity, spawn, stop_group
 from tests.conftest import free_port_base
 from tests.faults.run.ground import Ground
 from tests.faults.worker import REPOSITORY

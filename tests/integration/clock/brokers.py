@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 from local_platform import LocalPlatform
 from local_platform.files import empty_folder
 from local_platform.kafka_tools import command
-from local_platform.process import spawn
 from local_platform.site import Site
+from local_platform.supervision.process import spawn
 from mesh_events.files import write_atomically
 from mesh_events.topics import GOVERNANCE
 from self_service.cli.app import app

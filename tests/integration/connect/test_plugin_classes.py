@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from local_platform import Endpoints, PlatformSettings
-from local_platform.own_jars import (
+from local_platform.jars.java import java
+from local_platform.jars.own_jars import (
     compile_once,
     compile_transformations,
     pyspark_jars,
     transformations_jar,
 )
-from local_platform.plugins import connect_plugins
-from local_platform.services.java import java
+from local_platform.jars.plugins import connect_plugins
 from local_platform.site import Site
 
 pytestmark = pytest.mark.slow

@@ -7,13 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-from local_platform import LocalPlatform, certificates
-from local_platform.principals import Principal, Right, ensure_principals
-from local_platform.services.java import properties
+from local_platform import LocalPlatform
+from local_platform.jars.java import properties
+from local_platform.security import certificates
+from local_platform.security.principals import Principal, Right, ensure_principals
+from local_platform.security.transport import Transport
 from local_platform.services.kafka import KafkaBroker
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
-from local_platform.transport import Transport
 from mesh_events.kafka.connection import Connection
 from tests.conftest import LIFETIME_S, new_settings
 from tests.integration.clock.brokers import BrokerProcess

@@ -13,7 +13,7 @@ import pytest
 
 from local_platform import LocalPlatform, PlatformSettings
 from local_platform.services import SERVERS
-from local_platform.state import PlatformState, State
+from local_platform.supervision.state import PlatformState, State
 from tests import ordinary_user
 from tests.conftest import LIFETIME_S, free_port_base
 

@@ -21,7 +21,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from local_platform import LocalPlatform
 from local_platform.jvm import AUTHORIZER, JVM_BOUNDS
-from local_platform.principals import Principal, Right, ensure_principals
+from local_platform.security.principals import Principal, Right, ensure_principals
 from local_platform.settings import PlatformSettings
 from mesh_events.kafka.client_quotas import PRODUCED, set_quotas
 from mesh_events.kafka.connection import Connection

@@ -14,7 +14,7 @@ from aiokafka.coordinator.protocol import ConsumerProtocolMemberMetadata
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from local_platform.jvm import JVM_BOUNDS
-from local_platform.principals import Principal, Right
+from local_platform.security.principals import Principal, Right
 from mesh_events.kafka.connection import SCRAM, Connection
 from tests.integration.local_platform.bounded import DENIED, UNKNOWN, broker, code, connected
 from tests.integration.local_platform.clients import wait_until

@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from local_platform.jvm import JVM_BOUNDS
-from local_platform.principals import Principal, Right
+from local_platform.security.principals import Principal, Right
 from local_platform.settings import PlatformSettings
 from mesh_events.kafka.connection import Connection
 from tests.conftest import new_settings

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from local_platform.errors import NotReadyError
-from local_platform.principals import Asking
-from local_platform.transport import Transport
+from local_platform.security.principals import Asking
+from local_platform.security.transport import Transport
 from mesh_events.kafka.connection import Connection
 from tests.conftest import new_settings
 from tests.integration.local_platform.bounded import broker, code, connected, owner

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from local_platform import Endpoints, LocalPlatform, PlatformSettings
-from local_platform.state import State
+from local_platform.supervision.state import State
 from mesh_events.references import resolve
 from tests.mesh_fixtures import domain_server
 

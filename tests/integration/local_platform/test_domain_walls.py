@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from local_platform import Endpoints, LocalPlatform, PlatformSettings
-from local_platform.accounts import runs_as_root
+from local_platform.security.accounts import runs_as_root
 from mesh_events.references import resolve
 from spark_streams.session import ConnectSession
 from tests.integration.local_platform.clients import run_as

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from local_platform.principals import Principal, Right
+from local_platform.security.principals import Principal, Right
 from mesh_events.kafka.connection import Connection
 from tests.integration.local_platform.bounded import broker, connected
 from tests.integration.local_platform.raw_kafka import RawConnection

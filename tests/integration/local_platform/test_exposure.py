@@ -3,7 +3,7 @@
 import psutil
 
 from local_platform import Endpoints, LocalPlatform, PlatformSettings
-from local_platform.state import ServiceStatus
+from local_platform.supervision.state import ServiceStatus
 
 
 def processes(settings: PlatformSettings) -> list[ServiceStatus]:

@@ -19,7 +19,7 @@ from confluent_kafka.admin import (
 
 from local_platform import LocalPlatform
 from local_platform.jvm import EARLIEST_MS, POLICY
-from local_platform.principals import Principal, Right, ensure_principals
+from local_platform.security.principals import Principal, Right, ensure_principals
 from local_platform.services.kafka import SMALL_NODE
 from mesh_events.kafka.connection import Connection
 from tests.conftest import new_settings, start

@@ -13,7 +13,7 @@ import pytest
 import requests
 
 from local_platform import Endpoints, LocalPlatform, PlatformSettings
-from local_platform.state import ServiceStatus
+from local_platform.supervision.state import ServiceStatus
 from mesh_events.references import resolve
 from tests.kafka_client import eventually, fresh
 

@@ -13,8 +13,8 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from local_platform import Endpoints, LocalPlatform, PlatformSettings, Progress
-from local_platform.process import Identity, marked
-from local_platform.state import PlatformState, State
+from local_platform.supervision.process import Identity, marked
+from local_platform.supervision.state import PlatformState, State
 from mesh_events.references import resolve
 from tests.conftest import new_settings, start
 from tests.integration.local_platform.clients import (

@@ -9,9 +9,9 @@ from functools import partial
 
 import pytest
 
-from local_platform.principals import Principal, Right
+from local_platform.security.principals import Principal, Right
+from local_platform.security.transport import Transport
 from local_platform.services import kafka
-from local_platform.transport import Transport
 from mesh_events.kafka.connection import Connection
 from tests.conftest import new_settings
 from tests.integration.local_platform.bounded import broker, connected

@@ -8,7 +8,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from local_platform import Endpoints, PlatformSettings
-from local_platform.services.java import java
+from local_platform.jars.java import java
 from local_platform.services.kafka import class_path
 from local_platform.site import Site
 from mesh_events.kafka.connection import Connection

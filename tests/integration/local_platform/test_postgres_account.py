@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from local_platform import Endpoints, LocalPlatform, PlatformSettings
-from local_platform.accounts import NOBODY, runs_as_root
+from local_platform.security.accounts import NOBODY, runs_as_root
 from local_platform.services.postgres import Postgres
 from local_platform.site import Site
 from tests.integration.local_platform.clients import run_as

@@ -16,7 +16,7 @@ from confluent_kafka.admin import (
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient, SchemaRegistryError
 
 from local_platform import Endpoints
-from local_platform.principals import Principal, Right, ensure_principals, of_principal
+from local_platform.security.principals import Principal, Right, ensure_principals, of_principal
 from mesh_events.references import resolve
 from tests.mesh_fixtures import connect_worker
 

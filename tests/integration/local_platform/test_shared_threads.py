@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from local_platform.principals import Principal
+from local_platform.security.principals import Principal
 from local_platform.settings import PlatformSettings
 from mesh_events.kafka.connection import Connection
 from tests.conftest import new_settings

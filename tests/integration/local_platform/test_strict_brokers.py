@@ -18,9 +18,9 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient
 
-from local_platform import certificates
 from local_platform.layout import Layout
-from local_platform.transport import Transport
+from local_platform.security import certificates
+from local_platform.security.transport import Transport
 from mesh_events.kafka.connection import Connection
 from mesh_events.kafka.transport import Tls
 from self_service.cli.domain.credentials import (

@@ -10,7 +10,7 @@ from local_platform import Endpoints, LocalPlatform, PlatformSettings
 from mesh_events.references import resolve
 from spark_streams.jvm import register
 from spark_streams.session import ConnectSession
-from spark_streams.sql.work import SETTINGS
+from spark_streams.sql.running.work import SETTINGS
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
 """Texts that are compiled, and given to Spark as they are: for each function, and each form."""
 
-from spark_streams.sql.functions import FUNCTIONS
+from spark_streams.sql.functions.allowed import FUNCTIONS
 
 _UNARY_STRINGS = [
     "ascii",

@@ -11,12 +11,12 @@ from typing import Any
 import fastavro
 
 from spark_streams.provenance import Origin
-from spark_streams.sql.again import Again
-from spark_streams.sql.frame import Result, Topic, selected, written
-from spark_streams.sql.parse import parse
-from spark_streams.sql.resolve import resolve
-from spark_streams.sql.result import result_schema
-from spark_streams.sql.shape import key_columns, shape_of
+from spark_streams.sql.running.again import Again
+from spark_streams.sql.running.frame import Result, Topic, selected, written
+from spark_streams.sql.text.parse import parse
+from spark_streams.sql.types.resolve import resolve
+from spark_streams.sql.types.result import result_schema
+from spark_streams.sql.types.shape import key_columns, shape_of
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=UTC)
 RESULT_ID = 900

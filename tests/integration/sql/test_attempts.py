@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from spark_streams.jvm import ATTEMPT, LOOKUP
-from spark_streams.sql.attempts import attempted
-from spark_streams.sql.compiled import compiled
-from spark_streams.sql.decimals import TOO_LONG
-from spark_streams.sql.frame import UNREADABLE, UNREADABLE_ROW
-from spark_streams.sql.parse import parse
-from spark_streams.sql.resolve import resolve
-from spark_streams.sql.work import SETTINGS
+from spark_streams.sql.running.attempts import attempted
+from spark_streams.sql.running.compiled import compiled
+from spark_streams.sql.running.decimals import TOO_LONG
+from spark_streams.sql.running.frame import UNREADABLE, UNREADABLE_ROW
+from spark_streams.sql.running.work import SETTINGS
+from spark_streams.sql.text.parse import parse
+from spark_streams.sql.types.resolve import resolve
 from tests.integration.sql.records import Read, Statement, bare, record, wire
 from tests.integration.sql.test_oracle import COLUMNS, TEXTS
 

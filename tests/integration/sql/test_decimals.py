@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from spark_streams.jvm import ATTEMPT
-from spark_streams.sql.compiled import compiled
-from spark_streams.sql.parse import parse
-from spark_streams.sql.resolve import resolve
-from spark_streams.sql.work import SETTINGS
+from spark_streams.sql.running.compiled import compiled
+from spark_streams.sql.running.work import SETTINGS
+from spark_streams.sql.text.parse import parse
+from spark_streams.sql.types.resolve import resolve
 
 pytestmark = pytest.mark.platform
 

@@ -9,8 +9,8 @@ from pyspark.errors import PySparkException
 
 from mesh_events.errors import RefusedError
 from processors.keepers.flows.partition_limit import MOST_PARTITIONS
-from spark_streams.sql.again import Again, stands
-from spark_streams.sql.work import SETTINGS
+from spark_streams.sql.running.again import Again, stands
+from spark_streams.sql.running.work import SETTINGS
 from tests.integration.sql.records import AT, Statement, record, wire
 
 pytestmark = pytest.mark.platform

@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from local_platform import Endpoints
 from spark_streams.jvm import register
-from spark_streams.sql.tables import settings
+from spark_streams.sql.running.tables import settings
 from tests.integration.sql.join_oracle import Join, results
 from tests.integration.sql.records import Statement, record, wire
 from tests.kafka_client import topic_id

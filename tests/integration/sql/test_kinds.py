@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from spark_streams.sql.kinds import sql_type
+from spark_streams.sql.types.kinds import sql_type
 
 pytestmark = pytest.mark.platform
 

@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 
 from local_platform import Endpoints
 from spark_streams.jvm import register
-from spark_streams.sql.tables import settings
+from spark_streams.sql.running.tables import settings
 from tests.integration.sql.records import Statement, record, wire
 from tests.kafka_client import delete_and_create, eventually, topic_id
 

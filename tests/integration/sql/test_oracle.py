@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from spark_streams.sql.compiled import compiled
-from spark_streams.sql.functions import FUNCTIONS, MANY
-from spark_streams.sql.parse import parse
-from spark_streams.sql.resolve import resolve
-from spark_streams.sql.tree import Call
-from spark_streams.sql.work import SETTINGS
+from spark_streams.sql.functions.allowed import FUNCTIONS, MANY
+from spark_streams.sql.running.compiled import compiled
+from spark_streams.sql.running.work import SETTINGS
+from spark_streams.sql.text.parse import parse
+from spark_streams.sql.text.tree import Call
+from spark_streams.sql.types.resolve import resolve
 from tests.integration.sql.oracle_cases import CASES, FORMS
 
 pytestmark = pytest.mark.platform

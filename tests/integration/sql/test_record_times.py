@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from local_platform import Endpoints, PlatformSettings
-from local_platform.own_jars import compile_lookup, compile_once, lookup_jar
-from local_platform.services.java import java
+from local_platform.jars.java import java
+from local_platform.jars.own_jars import compile_lookup, compile_once, lookup_jar
 from local_platform.services.spark import class_path
 from local_platform.site import Site
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from spark_streams.sql.compiled import compiled
 from spark_streams.sql.errors import SqlError
-from spark_streams.sql.parse import parse
 from spark_streams.sql.regex import RegexError
 from spark_streams.sql.regex import parse as parse_regex
-from spark_streams.sql.resolve import resolve
-from spark_streams.sql.work import SETTINGS
+from spark_streams.sql.running.compiled import compiled
+from spark_streams.sql.running.work import SETTINGS
+from spark_streams.sql.text.parse import parse
+from spark_streams.sql.types.resolve import resolve
 from tests.regex_cases import COMMON, PATTERNS, STRINGS, TEXTS
 
 pytestmark = pytest.mark.platform

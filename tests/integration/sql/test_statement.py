@@ -21,14 +21,14 @@ from spark_streams.engine import CopySpec
 from spark_streams.log import KafkaLog
 from spark_streams.provenance import HEADER, Origin, Provenance
 from spark_streams.spark import SparkEngine
-from spark_streams.sql.again import again
-from spark_streams.sql.analysis import analysed
 from spark_streams.sql.errors import SqlError
-from spark_streams.sql.frame import Result, Topic
-from spark_streams.sql.parse import parse
-from spark_streams.sql.resolve import resolve
-from spark_streams.sql.shape import key_columns, shape_of
-from spark_streams.sql.work import Statement, Table
+from spark_streams.sql.running.again import again
+from spark_streams.sql.running.analysis import analysed
+from spark_streams.sql.running.frame import Result, Topic
+from spark_streams.sql.running.work import Statement, Table
+from spark_streams.sql.text.parse import parse
+from spark_streams.sql.types.resolve import resolve
+from spark_streams.sql.types.shape import key_columns, shape_of
 from spark_streams.standing import Filled, standing
 from spark_streams.tail import read_tail
 from tests.integration.sql.records import record, wire

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from spark_streams.sql.analysis import analysed
 from spark_streams.sql.errors import SqlError
-from spark_streams.sql.frame import Topic
-from spark_streams.sql.parse import parse
-from spark_streams.sql.resolve import resolve
-from spark_streams.sql.shape import shape_of
+from spark_streams.sql.running.analysis import analysed
+from spark_streams.sql.running.frame import Topic
+from spark_streams.sql.text.parse import parse
+from spark_streams.sql.types.resolve import resolve
+from spark_streams.sql.types.shape import shape_of
 from tests.integration.sql.records import record
 
 pytestmark = pytest.mark.platform

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from local_platform.jars import Jar
+from local_platform.jars.lock import Jar
 
 
 class Repository:

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from local_platform import PlatformSettings, accounts, certificates, domain_servers
+from local_platform import PlatformSettings, domain_servers
 from local_platform.errors import ServiceFailedError, UnreachableFolderError
+from local_platform.security import accounts, certificates
+from local_platform.security.transport import Transport
 from local_platform.services import domain_spark, spark
 from local_platform.site import Site
-from local_platform.transport import Transport
 
 
 @pytest.fixture

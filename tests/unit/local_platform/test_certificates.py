@@ -10,10 +10,10 @@ from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from cryptography.x509.verification import ClientVerifier, PolicyBuilder, ServerVerifier, Store
 
-from local_platform import certificates
 from local_platform.errors import BadCertificateError
 from local_platform.layout import Layout
-from local_platform.transport import broker_path, ca_path, client_path
+from local_platform.security import certificates
+from local_platform.security.transport import broker_path, ca_path, client_path
 
 NOW = datetime.now(UTC)
 DAY = timedelta(days=1)

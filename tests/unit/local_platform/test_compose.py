@@ -15,14 +15,14 @@ import yaml
 from local_platform.containers import jars as image_jars
 from local_platform.containers import passwords
 from local_platform.endpoints import Endpoints
-from local_platform.jars import JarStore, read_lock
+from local_platform.jars.java import EXIT_ON_OUT_OF_MEMORY, avro_limits
+from local_platform.jars.lock import JarStore, read_lock
 from local_platform.jvm import AUTHORIZER, JVM_BOUNDS, POLICY
-from local_platform.log_files import MOST_BYTES
 from local_platform.services.connect import IN_UTC, WORKER
-from local_platform.services.java import EXIT_ON_OUT_OF_MEMORY, avro_limits
 from local_platform.services.kafka import MEMORY, SMALL_NODE
 from local_platform.services.registry import ACCESS, BOUNDS
 from local_platform.settings import PlatformSettings
+from local_platform.supervision.log_files import MOST_BYTES
 from mesh_events.kafka.connection import LOGIN_MODULE
 
 ROOT = Path(__file__).parents[3]

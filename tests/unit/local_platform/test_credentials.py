@@ -5,7 +5,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from local_platform.credentials import Credentials
+from local_platform.security.credentials import Credentials
 from mesh_events.references import resolve
 
 

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from local_platform import launch
 from local_platform.domain_servers import CONNECT, KINDS, SPARK, Kind, numbers, remember
 from local_platform.errors import ServiceFailedError
 from local_platform.platform import LocalPlatform
 from local_platform.ports import OFFSETS
-from local_platform.process import Identity
 from local_platform.services import catalogue, chosen, connect, stop_waves
 from local_platform.services.connect import WORKER, Connect
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
-from local_platform.state import ServiceStatus, State
-from local_platform.supervisor import Supervisor
+from local_platform.supervision import launch
+from local_platform.supervision.process import Identity
+from local_platform.supervision.state import ServiceStatus, State
+from local_platform.supervision.supervisor import Supervisor
 
 
 @pytest.fixture

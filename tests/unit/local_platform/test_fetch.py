@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from local_platform.errors import FetchFailedError
-from local_platform.fetch import Fetcher
-from local_platform.jars import Jar, JarStore
+from local_platform.jars.fetch import Fetcher
+from local_platform.jars.lock import Jar, JarStore
 from tests.unit.local_platform.repository import Repository, serving
 
 
@@ -134,8 +134,8 @@ def test_an_unreachable_repository_is_named_with_the_next_step(tmp_path: Path) -
 CHILD = """
 import json, signal, sys
 from pathlib import Path
-from local_platform.fetch import Fetcher
-from local_platform.jars import Jar, JarStore
+from local_platform.jars.fetch import Fetcher
+from local_platform.jars.lock import Jar, JarStore
 # whoever starts the tests in the background has SIGINT ignored, and children inherit that
 signal.signal(signal.SIGINT, signal.default_int_handler)
 jars = tuple(Jar(*entry) for entry in json.loads(sys.argv[2]))

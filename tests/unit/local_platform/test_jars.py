@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from local_platform.errors import BadLockFileError
-from local_platform.jars import Jar, JarStore, read_lock
+from local_platform.jars.lock import Jar, JarStore, read_lock
 
 LOCK = read_lock()
 STORE = JarStore(Path("/nowhere"), LOCK)

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from local_platform import log_files, supervisor
-from local_platform.process import Identity, spawn, stop_group
 from local_platform.services.base import Command, Service
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
-from local_platform.state import PlatformState, State
-from local_platform.supervisor import Orders, Supervisor
+from local_platform.supervision import log_files, supervisor
+from local_platform.supervision.process import Identity, spawn, stop_group
+from local_platform.supervision.state import PlatformState, State
+from local_platform.supervision.supervisor import Orders, Supervisor
 from mesh_events.files import write_atomically
 from tests.integration.local_platform.clients import wait_until
 

@@ -12,15 +12,15 @@ from pathlib import Path
 import psutil
 import pytest
 
-from local_platform import minder
 from local_platform.errors import NotReadyError, ServiceFailedError
-from local_platform.minder import Minder
-from local_platform.process import Identity, marked, stop_group
 from local_platform.services.base import Command, Outcome, Service
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
-from local_platform.state import Board, PlatformState, ServiceStatus, State
-from local_platform.watch import Patience
+from local_platform.supervision import minder
+from local_platform.supervision.minder import Minder
+from local_platform.supervision.process import Identity, marked, stop_group
+from local_platform.supervision.state import Board, PlatformState, ServiceStatus, State
+from local_platform.supervision.watch import Patience
 from tests.conftest import free_port_base
 
 SLEEP = "import time; time.sleep(600)"

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from local_platform.supervisor import Orders
+from local_platform.supervision.supervisor import Orders
 
 # A signal that comes while the first thread waits for the interpreter, which others keep busy.
 _ROUNDS = """
 import os, random, signal, sys, threading, time
-from local_platform.supervisor import Orders
+from local_platform.supervision.supervisor import Orders
 
 def busy():
     while True:

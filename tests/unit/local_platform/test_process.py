@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from local_platform.layout import Layout
-from local_platform.process import marked
+from local_platform.supervision.process import marked
 from tests.unit.local_platform.test_accounts import free_number
 
 Started = list[subprocess.Popen[bytes]]

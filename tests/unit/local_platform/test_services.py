@@ -11,7 +11,7 @@ from local_platform.domain_servers import KINDS, remember
 from local_platform.errors import UnknownServiceError
 from local_platform.jvm import POLICY
 from local_platform.ports import OFFSETS
-from local_platform.principals import principals_of
+from local_platform.security.principals import principals_of
 from local_platform.services import SERVERS, catalogue, chosen, stop_waves
 from local_platform.services.connect import WORKER, Connect, hand_secrets_to_connectors
 from local_platform.services.kafka import MEMORY, SMALL_NODE

@@ -7,8 +7,8 @@ from pydantic import ValidationError
 
 from local_platform.errors import UnusableSettingError
 from local_platform.ports import OFFSETS, port
+from local_platform.security.transport import Transport
 from local_platform.settings import PlatformSettings, read_settings
-from local_platform.transport import Transport
 
 
 @pytest.fixture(autouse=True)

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from local_platform import certificates
 from local_platform.errors import UnusableSettingError
 from local_platform.layout import Layout
+from local_platform.security import certificates
+from local_platform.security.transport import Transport, record, recorded, require_same
 from local_platform.services.connect import Connect
 from local_platform.services.kafka import KafkaBroker
 from local_platform.services.registry import Registry
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
-from local_platform.transport import Transport, record, recorded, require_same
 
 
 def site(home: Path, asked: Transport | None = None) -> Site:

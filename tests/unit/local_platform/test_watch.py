@@ -13,11 +13,11 @@ import psutil
 import pytest
 
 from local_platform.errors import NotReadyError
-from local_platform.process import Identity
 from local_platform.services.base import Command, Service
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
-from local_platform.watch import Patience, Watch
+from local_platform.supervision.process import Identity
+from local_platform.supervision.watch import Patience, Watch
 
 QUICK = Patience(pause_s=0.01, answer_s=0.2, failures=2, last_s=0.2, last_failures=5)
 SLEEP = "import time; time.sleep(600)"

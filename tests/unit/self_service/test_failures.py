@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from typer.testing import CliRunner
 
-from local_platform.state import ServiceStatus, State
+from local_platform.supervision.state import ServiceStatus, State
 from mesh_events import connectors, facts, intents, statements
 from self_service.cli.app import app
 from self_service.cli.framework.times import stamp

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from local_platform.generators import Progress
-from local_platform.state import ServiceStatus, State
+from local_platform.supervision.state import ServiceStatus, State
 from self_service.cli.generate.generator import fields
 from tests.unit.local_platform.test_generators import CLICKS
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from local_platform import certificates
 from local_platform.layout import Layout
+from local_platform.security import certificates
 from mesh_events.errors import ConfigurationError
 from mesh_events.kafka.connection import Connection
 from mesh_events.kafka.transport import Tls

@@ -6,7 +6,7 @@ import pytest
 
 from local_platform import ServiceStatus
 from local_platform.domain_servers import CONNECT, SPARK
-from local_platform.state import State
+from local_platform.supervision.state import State
 from self_service.cli.platform.commands import _is_well
 
 NOW = 1_000.0

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from spark_streams import standing as module
 from spark_streams.errors import CopyError
 from spark_streams.provenance import HEADER, Origin, Provenance
-from spark_streams.sql.again import again
+from spark_streams.sql.running.again import again
 from spark_streams.standing import AGAIN, Filled, Standing, standing
 from spark_streams.tail import Tail
 from tests.links.memory import Headers, MemoryCluster, MemoryPartition

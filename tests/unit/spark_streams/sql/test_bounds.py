@@ -11,10 +11,10 @@ from contextlib import suppress
 import pytest
 
 from spark_streams.sql.errors import SqlError
-from spark_streams.sql.growth import MOST_LAMBDAS
-from spark_streams.sql.parse import MOST_JOINS, parse
-from spark_streams.sql.resolve import resolve
-from spark_streams.sql.words import DEEPEST, LONGEST, MOST_WORDS
+from spark_streams.sql.functions.growth import MOST_LAMBDAS
+from spark_streams.sql.text.parse import MOST_JOINS, parse
+from spark_streams.sql.text.words import DEEPEST, LONGEST, MOST_WORDS
+from spark_streams.sql.types.resolve import resolve
 
 MOST_S, MOST_BYTES = 5.0, 16_000_000
 CEILING = DEEPEST - 4

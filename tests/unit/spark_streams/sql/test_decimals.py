@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from spark_streams.sql.decimals import widened
+from spark_streams.sql.running.decimals import widened
 
 DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from spark_streams.sql.evolution import other_values
+from spark_streams.sql.types.evolution import other_values
 
 Fields = list[dict[str, Any]]
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from spark_streams.sql.errors import SqlError
-from spark_streams.sql.kinds import sql_type
-from spark_streams.sql.parse import parse
 from spark_streams.sql.plan import planned
+from spark_streams.sql.text.parse import parse
+from spark_streams.sql.types.kinds import sql_type
 
 DEBEZIUM, CONNECT = "io.debezium.time.", "org.apache.kafka.connect.data."
 

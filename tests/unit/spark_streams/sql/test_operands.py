@@ -3,10 +3,10 @@
 import pytest
 
 from spark_streams.sql.errors import SqlError
-from spark_streams.sql.operands import Purpose
-from spark_streams.sql.parse import parse
-from spark_streams.sql.resolve import resolve
-from spark_streams.sql.tree import Binary, Column, Node
+from spark_streams.sql.text.parse import parse
+from spark_streams.sql.text.tree import Binary, Column, Node
+from spark_streams.sql.types.operands import Purpose
+from spark_streams.sql.types.resolve import resolve
 
 COLUMNS = {"c": ["ip", "userid", "status", "tags"], "u": ["userid", "name"]}
 

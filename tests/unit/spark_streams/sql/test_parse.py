@@ -3,8 +3,8 @@
 import pytest
 
 from spark_streams.sql.errors import Place, SqlError
-from spark_streams.sql.nulls import require_no_null
-from spark_streams.sql.parse import LONGEST, Statement, parse
+from spark_streams.sql.text.parse import LONGEST, Statement, parse
+from spark_streams.sql.types.nulls import require_no_null
 
 JOIN = """INSERT INTO click_users
 SELECT c.*, u.first_name, upper(u.last_name) AS last

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from spark_streams.sql.errors import SqlError
-from spark_streams.sql.parse import parse
-from spark_streams.sql.patterns import _is_simple, _like_parts, _like_pattern
+from spark_streams.sql.functions.patterns import _is_simple, _like_parts, _like_pattern
+from spark_streams.sql.text.parse import parse
 
 REFUSED = [
     ("s RLIKE t", "t", "has to stand in the text"),

@@ -9,8 +9,8 @@ import pytest
 from mesh_events.errors import RefusedError
 from processors.clusters.kafka import Topic
 from spark_streams.sql.errors import SqlError
-from spark_streams.sql.parse import parse
 from spark_streams.sql.plan import MOST_TYPES, planned, require_keys_in_place, require_no_table
+from spark_streams.sql.text.parse import parse
 
 USER = '{"type": "record", "name": "User", "fields": [{"name": "userid", "type": "long"}]}'
 TEXT = """INSERT INTO w.out

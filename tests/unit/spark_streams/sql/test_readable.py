@@ -7,9 +7,9 @@ import fastavro
 import pytest
 
 from spark_streams.sql.errors import SqlError
-from spark_streams.sql.parse import parse
 from spark_streams.sql.plan import planned
-from spark_streams.sql.shape import shape_of
+from spark_streams.sql.text.parse import parse
+from spark_streams.sql.types.shape import shape_of
 
 
 def decimal(precision: int, scale: int = 2) -> dict[str, Any]:

@@ -3,18 +3,9 @@
 import pytest
 
 from spark_streams.sql.errors import SqlError
-from spark_streams.sql.parse import parse
-from spark_streams.sql.resolve import Query, resolve
-from spark_streams.sql.tree import (
-    Binary,
-    Call,
-    Column,
-    Form,
-    Lambda,
-    Node,
-    Number,
-    Parameter,
-)
+from spark_streams.sql.text.parse import parse
+from spark_streams.sql.text.tree import Binary, Call, Column, Form, Lambda, Node, Number, Parameter
+from spark_streams.sql.types.resolve import Query, resolve
 
 COLUMNS = {
     "c": ["ip", "userid", "status", "tags", "_time"],

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import types as t
 
 from spark_streams.sql.errors import SqlError
-from spark_streams.sql.result import result_schema
+from spark_streams.sql.types.result import result_schema
 
 
 def fields(**kinds: t.DataType) -> dict[str, Any]:

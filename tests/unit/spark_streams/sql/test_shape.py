@@ -7,7 +7,7 @@ import fastavro
 import pytest
 
 from mesh_events.errors import RefusedError
-from spark_streams.sql.shape import Field, Meaning, key_columns, shape_of
+from spark_streams.sql.types.shape import Field, Meaning, key_columns, shape_of
 
 
 def record(*fields: tuple[str, Any], name: str = "R") -> dict[str, Any]:

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 import pytest
 from pyspark.sql import types
 
-from spark_streams.sql import tree
-from spark_streams.sql.casts import spark_type
 from spark_streams.sql.errors import SqlError
-from spark_streams.sql.functions import FUNCTIONS
-from spark_streams.sql.numbers import ARGUMENTS
-from spark_streams.sql.parse import parse
-from spark_streams.sql.patterns import MATCHED
-from spark_streams.sql.resolve import resolve
-from spark_streams.sql.strict import require
+from spark_streams.sql.functions.allowed import FUNCTIONS
+from spark_streams.sql.functions.casts import spark_type
+from spark_streams.sql.functions.patterns import MATCHED
+from spark_streams.sql.text import tree
+from spark_streams.sql.text.parse import parse
+from spark_streams.sql.types.numbers import ARGUMENTS
+from spark_streams.sql.types.resolve import resolve
+from spark_streams.sql.types.strict import require
 
 COLUMNS: dict[str, types.DataType] = {
     "s": types.StringType(),

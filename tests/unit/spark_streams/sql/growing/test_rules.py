@@ -5,11 +5,11 @@ import time
 import pytest
 
 from spark_streams.sql.errors import SqlError
-from spark_streams.sql.functions import FUNCTIONS
+from spark_streams.sql.functions.allowed import FUNCTIONS
 from spark_streams.sql.growing import limits
 from spark_streams.sql.growing.rules import Peak, peak
-from spark_streams.sql.parse import parse
-from spark_streams.sql.resolve import resolve
+from spark_streams.sql.text.parse import parse
+from spark_streams.sql.types.resolve import resolve
 from tests.integration.sql.oracle_cases import CASES
 from tests.unit.spark_streams.sql.test_bounds import FORMS, WIDE, largest
 

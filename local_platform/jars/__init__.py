@@ -1,0 +1,1 @@
+"""Jars of the servers: fetched, unpacked, patched, and archives of their classes."""

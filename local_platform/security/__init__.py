@@ -1,0 +1,1 @@
+"""Accounts, certificates, passwords and rights of the platform's own servers."""

@@ -1,0 +1,1 @@
+"""Services as processes: started, probed, watched, and found again."""

@@ -1,0 +1,1 @@
+"""What is done to each record, as functions on DataFrames of Spark."""

@@ -1,0 +1,1 @@
+"""A statement's text: words, grammar, and the tree that stands for it. Pure."""
