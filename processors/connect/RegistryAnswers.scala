@@ -27,6 +27,8 @@ object RegistryAnswers {
     val name = error.getClass.getName
     error.isInstanceOf[java.io.UncheckedIOException] ||
     name.startsWith("io.apicurio.rest.client.") ||
-    name.startsWith(client) && !name.endsWith("NotFoundException")
+    name.startsWith(client) && !name.endsWith("NotFoundException") &&
+    // it answers, and refuses the schema
+    !name.endsWith("RuleViolationException")
   }
 }

@@ -22,11 +22,13 @@ default that has to be computed, `Identities.scala` keeps a table out of a publi
 UPDATE and DELETE would fail, `LostSlots.scala` refuses a slot that PostgreSQL has given up,
 `LogPositions.scala` a position that the database's log has not come to,
 `Keepalives.scala` lets heartbeats confirm what was read of the log, `CountedPositions.scala` counts
-a transaction's messages, `WholeMessages.scala` keeps the records of one together, and
+a transaction's messages, `WholeMessages.scala` keeps the records of one together,
+`RenamedTables.scala` refuses changes of a captured table under another name, and
 `WholePayloads.scala` leaves nothing of an outbox's payload out.
 `PatchConverter.scala` changes the Avro converter: `BoundedSchemas.scala` bounds what all
 connectors keep of schemas, `SmallNumbers.scala` cuts no number. `PatchResolver.scala` changes what
-asks the registry: `RegistryAnswers.scala` makes no dead letter of a registry that is away.
+asks the registry: `RegistryAnswers.scala` makes no dead letter of a registry that is away,
+`KeptKeys.scala` refuses a key that has other fields than those in the topic.
 `PatchAvro.scala` changes Avro beside it: `StrictTexts.scala` refuses bytes that are no text; by
 `PatchDecoder.scala`, which Spark's servers have as well, `StrictNumbers.scala` refuses numbers that
 their type has not. All of these write by `PatchedClass.scala`.
@@ -114,6 +116,7 @@ PATCHES = (
             "LostSlots",
             "PatchDebezium",
             "PatchedClass",
+            "RenamedTables",
             "WholeMessages",
             "WholePayloads",
         ),
@@ -136,7 +139,7 @@ PATCHES = (
     ),
     Patch(
         "*/apicurio-registry-schema-resolver-*.jar",
-        _scala("PatchResolver", "PatchedClass", "RegistryAnswers"),
+        _scala("KeptKeys", "PatchResolver", "PatchedClass", "RegistryAnswers"),
         "mesh.PatchResolver",
     ),
 )

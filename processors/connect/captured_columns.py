@@ -86,6 +86,15 @@ def told_without_keys(keyless: Sequence[str]) -> list[str]:
     return [f"records of {named} have no keys, {why}: no table of latest rows is made of them"]
 
 
+def told_of_partitions(partitioned: Sequence[str]) -> list[str]:
+    """What is to be told of partitioned tables, a text for all of them."""
+    if not partitioned:
+        return []
+    named = ", ".join(partitioned[:_SHOWN])
+    why = "and its rows stay in the topic: delete them before"
+    return [f"TRUNCATE and DROP of a partition of {named} bring no record, {why}"]
+
+
 def _faults(columns: Sequence[Column], config: Mapping[str, str]) -> list[tuple[Column, str]]:
     precise = config.get("decimal.handling.mode", "precise") == "precise"
     found = ((one, postgres_types.fault(one, precise=precise)) for one in columns)

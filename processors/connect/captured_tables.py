@@ -10,6 +10,7 @@ from processors.connect.captured_columns import (
     require_arrival,
     require_keys,
     taken,
+    told_of_partitions,
     told_without_keys,
     without_keys,
 )
@@ -84,7 +85,8 @@ SELECT format('%%I.%%I', s.nspname, t.relname),
     t.relreplident <> 'i' OR NOT EXISTS (
         SELECT 1 FROM pg_index k JOIN pg_index i ON i.indrelid = t.oid AND i.indisreplident
         WHERE k.indrelid = t.oid AND k.indisprimary AND NOT k.indkey::int2[] <@ i.indkey::int2[]),
-    c.relkind = 'r' AND EXISTS (SELECT 1 FROM pg_inherits h WHERE h.inhparent = c.oid)
+    c.relkind = 'r' AND EXISTS (SELECT 1 FROM pg_inherits h WHERE h.inhparent = c.oid),
+    CASE WHEN c.relkind = 'p' THEN n.nspname || '.' || c.relname END
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN LATERAL pg_partition_tree(c.oid) p ON p.isleaf
 JOIN pg_class t ON t.oid = coalesce(p.relid, c.oid) JOIN pg_namespace s ON s.oid = t.relnamespace
@@ -147,6 +149,7 @@ class Identity(NamedTuple):
     is_logged: whether all that it has to find a row by is logged, as generated columns are not
     has_key: whether the columns of the primary key are logged
     is_inherited: whether other tables inherit it, whose rows it has and whose changes are theirs
+    partition_of: the captured table of which it is a partition, `schema.table`
     """
 
     table: str
@@ -155,6 +158,7 @@ class Identity(NamedTuple):
     is_logged: bool
     has_key: bool
     is_inherited: bool
+    partition_of: str | None
 
 
 class Found(NamedTuple):
@@ -273,7 +277,9 @@ def _require_captured(
     if needed:
         return Captured(told, None)
     keyless = without_keys(found.columns)
-    return Captured([*told_without_keys(keyless), *told], keyless)
+    partitioned = sorted({one.partition_of for one in found.identities if one.partition_of})
+    told = [*told_without_keys(keyless), *told_of_partitions(partitioned), *told]
+    return Captured(told, keyless)
 
 
 def _require_outboxes(columns: Sequence[Column], needed: Sequence[str]) -> None:

@@ -144,8 +144,19 @@ _REFUSALS = {
         "columns, or these another type, such as text, and add the connector under another name"
     ),
     "key_lost": (
-        "the table has no primary key any more: give it one, and add the connector under another "
-        "name, or go on with records without keys by --set table.keyless.list=schema.table"
+        "the table has no primary key any more, or one of other columns: change it back, drop the "
+        "connector and its replication slot, and add it under another name; or go on with records "
+        "without keys by --set table.keyless.list=schema.table"
+    ),
+    "key_changed": (
+        "the table's primary key has other columns than the keys in the topic, or another order of "
+        "them: change it back, drop the connector and its replication slot, and add it under "
+        "another name, which reads the table anew; a new key needs a topic of another name"
+    ),
+    "table_renamed": (
+        "a captured table had that name when it was changed, so that its changes have no topic: "
+        "drop the connector and its replication slot, and add it under another name, which reads "
+        "the tables anew"
     ),
     "publication_lost": (
         "PostgreSQL goes on without it, and changes are missing: drop the connector and its "
@@ -237,7 +248,8 @@ _REFUSED = re.compile(
     r"|publication_lost: (?:[a-z0-9_]{1,63}|a publication)"
     r"|position_lost: a transaction"
     r"|log_behind: (?:[\w$-]{1,63}|a database)|database_is_standby: a database"
-    r"|key_(?:not_captured|lost): [\w$-]{1,63}\.[\w$-]{1,63}"
+    r"|(?:key_not_captured|key_lost|table_renamed): [\w$-]{1,63}\.[\w$-]{1,63}"
+    r"|key_changed: [\w.-]{1,249}"
     r"|text_not_utf8: a text|value_not_exact: a number|schema_ambiguous: a decimal"
     r"|topic_not_own: [a-z0-9-]{1,63}"
     r"|dead_letter_not_written: [\w.-]{1,249}: [A-Za-z]{1,64}"
@@ -250,9 +262,10 @@ _REFUSED = re.compile(
 """A refusal, its code with what it names: of `WholeRows` table and column, of `OwnTopics` the
 domain, of `DeadLetters` the topic and Kafka's error, of `ExactColumns` the column or the table, of
 `BoundedMatches` the column, of `Identities` the table, of `LostSlots` the slot, of `Publications`
-the publication, of `LogPositions` the database, of `CountedPositions` nothing, of
-`SkippedRecords` the partition and the position, of the Avro converter nothing, of `PlainNames` and
-`ExactValues` the record's place and the field. No error but theirs has that class."""
+the publication, of `LogPositions` the database, of `KeptKeys` the topic, of `RenamedTables` the
+table, of `CountedPositions` nothing, of `SkippedRecords` the partition and the position, of the
+Avro converter nothing, of `PlainNames` and `ExactValues` the record's place and the field. No error
+but theirs has that class."""
 _UNCONVERTED = re.compile(
     rf"{_NO_VALUE}"
     r"'(?P<column>[\w$-]{1,63}(?:\.[\w$-]{1,63}){1,3})'"

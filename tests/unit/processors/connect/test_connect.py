@@ -478,7 +478,15 @@ def test_a_class_of_the_operators_has_the_settings_that_the_operator_names(tmp_p
         ),
         (
             "mesh.RefusedException: key_lost: public.users: it had a primary key when",
-            "key_lost: public.users; the table has no primary key any more",
+            "key_lost: public.users; the table has no primary key any more, or one of other",
+        ),
+        (
+            "mesh.RefusedError: key_changed: east.users: the keys in the topic have other",
+            "key_changed: east.users; the table's primary key has other columns than the keys",
+        ),
+        (
+            "mesh.RefusedException: table_renamed: public.users_2: it is in the connector's",
+            "table_renamed: public.users_2; a captured table had that name when it was changed",
         ),
         (
             "mesh.RefusedException: key_not_captured: public.users: its",
