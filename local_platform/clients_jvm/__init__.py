@@ -8,7 +8,7 @@ patch of Spark or Connect calls this one, and who gives a consumer its ids
 
 from pathlib import Path
 
-from processors.connect import PATCHED_CLASS
+from processors.connect.jvm import PATCHED_CLASS
 
 SOURCES = (
     *(Path(__file__).parent / name for name in ("PatchMetadata.scala", "TopicIds.scala")),

@@ -18,7 +18,8 @@ from local_platform.errors import ServiceFailedError
 from local_platform.files import public_folder
 from local_platform.jars.java import java
 from local_platform.jars.lock import joined
-from processors import connect, mirror
+from processors import mirror
+from processors.connect import jvm as connect
 from spark_streams.jvm import PATCH, SOURCES
 
 LOOKUP_SOURCES = (*SOURCES, *clients_jvm.SOURCES, *connect.DECODER)

@@ -9,7 +9,7 @@ What does not: how they are compiled (`local_platform.jars.own_jars`) and put th
 from collections.abc import Mapping
 from pathlib import Path
 
-from processors.connect import PATCHED_CLASS
+from processors.connect.jvm import PATCHED_CLASS
 
 SOURCES = (
     *(

@@ -30,7 +30,7 @@ from local_platform.site import Site
 from mesh_events.files import write_atomically
 from mesh_events.kafka.connection import LOGIN_MODULE, TOPIC_IDS
 from mesh_events.references import resolve
-from processors.connect import REST_EXTENSION
+from processors.connect.jvm import REST_EXTENSION
 from processors.connect.principals import group_of
 
 HEAP_MB = 256

@@ -1,0 +1,11 @@
+"""What runs in Connect's own worker: transformations, and classes of Connect's that are changed.
+
+`WholeRows` runs first in every connector that captures tables, `OwnTopics` last in every source;
+before all others of a JDBC sink runs `SoundChanges`, behind them `PlainNames` and `ExactValues`,
+which ask `KnownTypes`, `JsonTexts` and `Times`. `LoginFilter` stands before the REST API.
+`PatchConnect` changes two of Connect's classes: `NullFields` keeps it from taking the default of a
+field for its null, `Traces` keeps a record's text from writing lines into the trace of a failure.
+`PatchConsumer` changes three of Kafka's consumer: `BoundedPolls` bounds what a poll unpacks,
+`SkippedRecords` passes over no record that was deleted before it was read. `PatchLetters` changes
+Connect's reporter: `DeadLetters` waits until a dead letter is written.
+"""
