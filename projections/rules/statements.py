@@ -35,8 +35,8 @@ MOST_NAMES = 40
 
 @judge.register
 def _(intent: StatementAdded, case: Case) -> Verdict:
-    domain = life.own(case, intent.statement, "statements")
     names.dotted(intent.statement, "a statement")
+    domain = life.own(case, intent.statement, "statements")
     names.note(intent.description, "the description")
     before = case.image.statements.get(intent.statement)
     require(

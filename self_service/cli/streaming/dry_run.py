@@ -24,14 +24,23 @@ if TYPE_CHECKING:
     from spark_streams.sql.plan import Plan, Schemas
 
 
-def supposed(statement: str, meant: Worded, begin: Begin = Begin.EARLIEST) -> StatementAdded:
-    """The intent to add it, which is not submitted; it fills a new topic where none is named."""
+def supposed(
+    statement: str,
+    meant: Worded,
+    begin: Begin = Begin.EARLIEST,
+    *,
+    speaker: str | None = None,
+) -> StatementAdded:
+    """The intent to add it, which is not submitted; it fills a new topic where none is named.
+
+    speaker: the domain that says so; None for the one that the statement's name tells.
+    """
     domain = domain_of(statement)
     meta = Meta(
         id="supposed",
         time=now(),
-        actor=domain,
-        domain=domain,
+        actor=speaker or domain,
+        domain=speaker or domain,
         correlation="supposed",
         causation=None,
     )
@@ -60,7 +69,7 @@ def refusal(image: Image, intent: StatementAdded) -> Rejected | None:
     from projections.rules import statements  # noqa: F401 - fills the table
     from projections.rules.ruling import judge
 
-    domain = domain_of(intent.statement)
+    domain = intent.meta.domain
     if domain in image.identity.quarantines:
         return Rejected("domain_quarantined", f"{domain} is in quarantine: ask the operator")
     time = present(image.time)
@@ -94,10 +103,18 @@ class DryRun:
 
 
 def dry_run(mesh: Mesh, image: Image, intent: StatementAdded, meant: Worded) -> DryRun:
-    """What would become of a statement as things are; see `answer`."""
+    """What would become of a statement as things are; see `answer`.
+
+    A name that is not the speaker's is refused before any server is asked.
+    """
     from processors.clusters.kafka import KafkaAdmin
 
     domain = domain_of(intent.statement)
+    if domain != intent.meta.domain or domain not in image.identity.domains:
+        # the name tells no home of the speaker's, where topics could be looked up
+        by_rules = refusal(image, intent)
+        assert by_rules is not None  # noqa: S101 - nobody adds to another domain, or to none
+        return _refused(by_rules, None)
     cluster = image.identity.domains[domain].cluster
     try:
         login = mesh.administration(image, cluster)

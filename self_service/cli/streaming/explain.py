@@ -105,7 +105,7 @@ def explain(
     # names of another domain's statement mean what they mean there
     domain = known.domain if known is not None else domain
     statement = identity(name, domain) if name else named(image, domain, meant)
-    found = dry_run(mesh, image, supposed(statement, meant), meant)
+    found = dry_run(mesh, image, supposed(statement, meant, speaker=domain), meant)
     if found.plan is None:
         raise found.refusal or NotFoundError(f"{statement} cannot be planned: {found.text}")
     if found.warning is not None:

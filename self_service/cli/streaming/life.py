@@ -68,7 +68,7 @@ def add(
     statement = identity(name, who.domain)
     image = mesh.image()
     before = image.statements.get(statement)
-    found = dry_run(mesh, image, supposed(statement, meant, begin), meant)
+    found = dry_run(mesh, image, supposed(statement, meant, begin, speaker=who.domain), meant)
     if found.refusal is not None and not found.by_governor:
         raise found.refusal
     if found.warning is not None:

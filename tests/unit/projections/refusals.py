@@ -280,7 +280,7 @@ def _statements() -> list[Refusal]:
     return [
         add("not_your_domain", "west"),
         add("unknown_domain", "mesh", statement="mesh.other"),
-        add("invalid_name", statement="east.O"),
+        *(add("invalid_name", statement=name) for name in ("east.O", "x.", ".x", "../x")),
         add("text_too_long", description="d" * 4001),
         add("statement_exists", statement=story.STATEMENT),
         add("invalid_begin", begin=statements.Begin.UNKNOWN),

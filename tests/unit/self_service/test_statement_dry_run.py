@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +13,8 @@ from mesh_events.errors import RefusedError
 from processors.keepers.checks.findings import Finding, destination_free, statement_sound
 from processors.keepers.flows.partition_limit import MOST_PARTITIONS, OF_STATEMENTS
 from projections.statements import DESTINATION_FREE, STATEMENT_SOUND
-from self_service.cli.streaming.dry_run import answer, named, supposed
+from self_service.cli.mesh.context import Mesh
+from self_service.cli.streaming.dry_run import answer, dry_run, named, supposed
 from self_service.cli.streaming.explain import _promised
 from self_service.cli.streaming.wording import worded
 from tests import paper_story as story
@@ -205,6 +207,32 @@ def test_the_dry_run_answers_as_the_governor_decides(text: str) -> None:
     verdict = decided(log, offset)
     assert (dry.refusal.code if dry.refusal else "") == verdict == STATEMENTS[text]
     assert dry.text.startswith("refused, " if verdict else "accepted")
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("nosuch.report", "not_your_domain"),
+        ("clicks.v2", "not_your_domain"),
+        ("east.report", "not_your_domain"),
+        ("x.", "invalid_name"),
+        (".x", "invalid_name"),
+        ("../x", "invalid_name"),
+    ],
+)
+def test_a_name_of_no_domain_or_of_another_is_refused_before_anything_is_looked_up(
+    name: str, code: str, tmp_path: Path
+) -> None:
+    log = log_of_west()
+    meant = worded(log.image, "west", "INSERT INTO out SELECT ip FROM clicks", {}, None, None)
+    intent = supposed(name, meant, speaker="west")
+    dry = dry_run(Mesh(tmp_path / "nowhere"), log.image, intent, meant)
+    offset = log.say(statements.StatementAdded, "west", statement=name,
+                     destination=intent.destination, **meant.fields())  # fmt: skip
+    log.govern()
+    assert dry.refusal is not None
+    assert dry.refusal.code == decided(log, offset) == code
+    assert dry.by_governor
 
 
 def decided(log: PaperLog, offset: int) -> str:
