@@ -58,9 +58,12 @@ def prove(
     proven = proofs.check(found, keeper.public)
     file = out or Path(f"proof-{placed.record.offset}.json")
     try:
-        write_atomically(file, written(found))
+        # a folder that somebody names and has not made is a slip
+        write_atomically(file, written(found), parents=False)
     except OSError as error:
-        raise ConfigurationError(f"{file} cannot be written: {error}; give --out") from error
+        raise ConfigurationError(
+            f"{file} cannot be written: {error.strerror}; name another place with --out"
+        ) from error
     fields = {
         "file": str(file),
         "offset": placed.record.offset,

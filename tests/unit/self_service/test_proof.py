@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,11 @@ from mesh_events import intents
 from mesh_events.decisions import MeshRole
 from mesh_events.integrity.checkpoint import SignedCheckpoint
 from mesh_events.meta import Event, derived_id
-from projections.identity import Key
+from projections.identity import Key, Role
 from projections.integrity.chain import chained
 from self_service.cli.app import app
-from self_service.cli.framework.exits import FindingError, NotFoundError, UsageError
+from self_service.cli.audit import prove
+from self_service.cli.framework.exits import ExitCode, FindingError, NotFoundError, UsageError
 from self_service.cli.proof import reading
 from self_service.cli.proof.checking import check
 from self_service.cli.proof.file import Proof, read, written
@@ -156,6 +158,32 @@ def test_the_command_needs_nothing_but_file_and_key(
     file.write_bytes(b"\xff")
     assert command(file, "--key", KEEPER)[0] == 8
     assert command(tmp_path / "none.json", "--key", KEEPER)[0] == 2
+
+
+def test_a_proof_is_written_into_no_folder_that_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Paper:
+        def log(self) -> nullcontext[None]:
+            return nullcontext()
+
+        def fold(self, *_: Any) -> tuple[Proof, Key]:
+            return proven(f"#{LAST}"), Key(KEEPER, Role.KEEPER, "mesh", 0)
+
+    monkeypatch.setattr(prove, "Mesh", Paper)
+    monkeypatch.setattr(prove, "_signed", lambda _: None)
+
+    def wrote(file: Path) -> tuple[int, str]:
+        done = CliRunner().invoke(app, ["audit", "prove", str(LAST), "--out", str(file)])
+        return done.exit_code, " ".join(done.output.split())
+
+    folder = tmp_path / "nowhere"
+    code, output = wrote(folder / "x")
+    assert code == ExitCode.CONFIGURATION
+    assert "cannot be written: No such file or directory" in output
+    assert not folder.exists()
+    assert wrote(tmp_path / "x")[0] == 0
+    assert (tmp_path / "x").read_text("utf-8") == TEXT
 
 
 def test_a_key_in_force_vouches_rather_than_a_revoked_one() -> None:
