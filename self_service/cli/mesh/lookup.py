@@ -96,15 +96,15 @@ def number(access: Access) -> str:
 
 
 def offset_of(reference: str) -> int | None:
-    """41 for `41` and `#41`; None where it is no offset; raises InvalidValueError for `#x`.
+    """41 for `41` and `#41`, 0 for `0`; None for no offset; raises InvalidValueError for `#x`.
 
     Offsets are shown without the #, which begins a comment in a shell.
     """
     if len(reference) > _LONGEST_REFERENCE:
         raise InvalidValueError(f"{reference[:_LONGEST_REFERENCE]}... is neither an id nor OFFSET")
     if not reference.startswith("#"):
-        # an id's prefix of digits alone begins with a zero: no offset is written so
-        plain = reference.isdecimal() and reference[0] != "0"
+        # an id's prefix of digits alone begins with a zero: no offset but the first is written so
+        plain = reference.isdecimal() and (reference[0] != "0" or reference == "0")
         return int(reference) if plain else None
     if not reference[1:].isdecimal():
         raise InvalidValueError(f"{reference!r} is no offset: write it as 41")

@@ -224,12 +224,13 @@ def test_a_step_is_found_by_id_prefix_and_offset(log: PaperLog) -> None:
     ):
         # the offset behind it is its decision, which stands for it
         assert find(every, reference).offset == offset
+    assert find(every, "0").offset == 0
 
 
 def test_an_ambiguous_prefix_and_an_unknown_id_are_told(log: PaperLog) -> None:
     every = steps(log.records)
     with pytest.raises(UsageError, match="name one of"):
-        find(every, "0")
+        find(every, "01")
     for unknown in ("#99999", "ffffffff", "99999"):
         with pytest.raises(NotFoundError, match=f"no record {unknown}.*sdm audit log"):
             find(every, unknown)

@@ -61,6 +61,14 @@ def test_an_unknown_request_names_the_list(log: PaperLog) -> None:
             lookup.request(log.image, reference, None, None)
 
 
+@pytest.mark.parametrize(
+    ("reference", "offset"),
+    [("41", 41), ("#41", 41), ("0", 0), ("#0", 0), ("00", None), ("01", None), ("0f", None)],
+)
+def test_digits_are_an_offset_unless_they_begin_an_id(reference: str, offset: int | None) -> None:
+    assert lookup.offset_of(reference) == offset
+
+
 def test_nothing_given_and_no_offset_are_usage_errors(log: PaperLog) -> None:
     with pytest.raises(UsageError, match="which request"):
         lookup.request(log.image, None, None, None)

@@ -57,6 +57,7 @@ def test_an_event_is_found_by_its_id_or_the_beginning_of_it() -> None:
     event = check(read(TEXT), KEEPER).event
     assert event is not None
     assert proven(event.meta.id).subject.placed.record.offset == LAST
+    assert proven("0").subject.placed.record.offset == RECORDS[0].offset == 0
     assert proven(event.meta.id[:30].upper()).subject.placed.record.offset == LAST
 
 
