@@ -124,6 +124,10 @@ class Freeze:
     by: str
     generation: int
 
+    def holds_at(self, time: int | None) -> bool:
+        """Whether it is in force at a time of the mesh's clock (ms); without one it has no end."""
+        return time is None or time < self.until
+
 
 @dataclass(frozen=True, slots=True)
 class Quarantine:
@@ -156,9 +160,7 @@ class Identity:
         Its own or everybody's; without a time none of them has ended.
         """
         found = (self.freezes.get(name) for name in (MESH_DOMAIN, domain))
-        return next(
-            (one for one in found if one is not None and (time is None or time < one.until)), None
-        )
+        return next((one for one in found if one is not None and one.holds_at(time)), None)
 
     def knows(self, signer: str) -> bool:
         """Whether a key is registered, revoked or not; before the first record every key is."""

@@ -75,11 +75,16 @@ class _Claim(NamedTuple):
     intent: Intent
     key: Key
 
+    def said(self, clock: int) -> int:
+        """When it was appended, ms: never behind the decision's `clock`."""
+        return min(clock, self.entry.time)
+
     def judge(self, image: Image, clock: int) -> Verdict:
         """What the rule for the intent says."""
         checks = image.intents.checks.get(self.entry.offset, Map())
         try:
-            return judge(self.intent, Case(image, self.key, self.key.domain, checks, clock))
+            said = self.said(clock)
+            return judge(self.intent, Case(image, self.key, self.key.domain, checks, clock, said))
         except Refusal as refusal:
             return refusal.rejected
 
@@ -181,7 +186,7 @@ def _frozen(image: Image, claim: _Claim, clock: int) -> Rejected | None:
     domain = claim.key.domain
     if domain == MESH_DOMAIN:
         return None
-    time = image.ended_by(min(clock, claim.entry.time))
+    time = image.ended_by(claim.said(clock))
     freeze = image.identity.freeze_of(domain, time)
     if freeze is None:
         return None

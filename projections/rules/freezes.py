@@ -43,10 +43,14 @@ def _(intent: DomainThawed, case: Case) -> Verdict:
     require_operator(case, "end a freeze")
     _known(case, intent.domain)
     names.text(intent.reason, "the reason")
+    freeze = case.image.identity.freezes.get(intent.domain)
+    require(freeze is not None, "not_frozen", f"{intent.domain} is not frozen")
+    assert freeze is not None  # noqa: S101 - for the type checker; `require` has refused
+    # accepted, it would say that the freeze had been in force until then
     require(
-        intent.domain in case.image.identity.freezes,
+        freeze.holds_at(case.image.ended_by(case.said)),
         "not_frozen",
-        f"{intent.domain} is not frozen",
+        f"the freeze of {intent.domain} has ended by itself already",
     )
     return Accepted()
 

@@ -77,7 +77,7 @@ def refusal(image: Image, intent: StatementAdded) -> Rejected | None:
         return Rejected("domain_frozen", f"{domain} is frozen: say it afterwards")
     try:
         speaker = Key("", Role.DOMAIN, domain, 0)
-        verdict = judge(intent, Case(image, speaker, domain, {}, time))
+        verdict = judge(intent, Case(image, speaker, domain, {}, time, time))
     except Refusal as refused:
         return refused.rejected
     return verdict if isinstance(verdict, Rejected) else None

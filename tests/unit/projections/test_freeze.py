@@ -3,7 +3,9 @@
 import pytest
 
 from mesh_events import intents
+from projections.deciding.decide import decide
 from projections.deciding.verdict import Accepted, Rejected, Verdict
+from projections.image import TOLERANCE_MS
 from tests import paper_story as story
 from tests.paper_log import PaperLog, at
 
@@ -111,6 +113,48 @@ def test_a_freeze_ends_when_it_is_thawed(log: PaperLog) -> None:
     log.operator(intents.DomainThawed, domain="west", reason="new key")
     log.govern()
     assert said_by(log, "west") == Accepted()
+
+
+@pytest.mark.parametrize("left_ms", [1, 0, -1])
+def test_a_freeze_that_has_ended_by_itself_cannot_be_thawed(log: PaperLog, left_ms: int) -> None:
+    freeze(log, "west", 10_000)
+    log.now = log.image.identity.freezes["west"].until - left_ms
+    offset = log.operator(intents.DomainThawed, domain="west", reason="it is over")
+    verdict = log.verdict(offset)
+    assert code(verdict) == ("" if left_ms > 0 else "not_frozen")
+    if isinstance(verdict, Rejected):
+        assert "has ended by itself" in verdict.reason
+
+
+@pytest.mark.parametrize("worker_skew", [TOLERANCE_MS, TOLERANCE_MS + 1, -TOLERANCE_MS - 1])
+def test_a_freeze_can_be_thawed_beyond_its_end_while_clocks_disagree(
+    log: PaperLog, worker_skew: int
+) -> None:
+    freeze(log, "west", 10_000)
+    log.now += 20_000
+    offset = log.operator(intents.DomainThawed, domain="west", reason="it is over")
+    entry = log.image.intents.undecided[offset]
+    verdict = decide(log.image, entry, log.now, worker_skew=worker_skew)
+    assert code(verdict) == ("not_frozen" if worker_skew == TOLERANCE_MS else "")
+
+
+def test_a_thaw_that_was_said_in_time_may_wait_for_a_governor(log: PaperLog) -> None:
+    freeze(log, "west", 10_000)
+    log.operator(intents.DomainThawed, domain="west", reason="it is over")
+    log.say(intents.ApplicationRegistered, "west", application="west.late")
+    log.now += 20_000
+    log.govern()
+    assert "west" not in log.image.identity.freezes
+    assert "west.late" in log.image.identity.applications
+
+
+def test_a_thaw_that_was_accepted_ends_a_freeze_beyond_its_end(log: PaperLog) -> None:
+    """Logs of before hold such ones: what was accepted is never judged."""
+    freeze(log, "west", 10_000)
+    log.now += 20_000
+    offset = log.operator(intents.DomainThawed, domain="west", reason="it is over")
+    log.rule(offset, Accepted())
+    assert "west" not in log.image.identity.freezes
 
 
 def test_what_is_in_force_stays_in_force(log: PaperLog) -> None:
