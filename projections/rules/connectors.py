@@ -43,8 +43,8 @@ _SHOWN = 5
 
 @judge.register
 def _(intent: ConnectorAdded, case: Case) -> Verdict:
-    domain = life.own(case, intent.connector, "connectors")
     names.dotted(intent.connector, "a connector")
+    domain = life.own(case, intent.connector, "connectors")
     names.note(intent.description, "the description")
     before = case.image.connectors.get(intent.connector)
     require(

@@ -1,6 +1,7 @@
 """A connector's new config on its way to the log: judged here first, its secret put in place."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ from projections.connectors.tables import place_of, slot_of, tables
 from projections.connectors.values import items
 from projections.deciding.verdict import Refusal
 from projections.image import Image
+from projections.rules import names
 from projections.rules.connectors import require_allowed
 from self_service.cli.connect.saying import say_about, settings_of, shown
 from self_service.cli.framework.exits import UsageError
@@ -35,6 +37,15 @@ _NOT_ASKED = {
     "comes: Connect reports what is wrong when it runs",
 }
 """What nobody has looked at where the database was not asked."""
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """What the governor's rules refuse is refused here, with their code and sentence."""
+    try:
+        yield
+    except Refusal as refusal:
+        raise RefusedError(refusal.rejected.code, refusal.rejected.reason) from refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +124,9 @@ class Change:
         shown(self.saying, self.connector, said, {"config": settings_of(config)})
 
     def _require_fit(self, image: Image) -> None:
-        domain = self.connector.partition(".")[0]
+        with _refusing():
+            names.dotted(self.connector, "a connector")
+        domain = domain_of(self.connector)
         who = self.mesh.speaker(self.saying.domain).domain
         if who != domain:
             raise RefusedError(
@@ -128,10 +141,8 @@ class Change:
 
     def _require_allowed(self, image: Image, application: str | None) -> None:
         """What the governor would refuse is not said: a secret would stand on the log for ever."""
-        try:
+        with _refusing():
             require_allowed(image, self.connector, self.config, application)
-        except Refusal as refusal:
-            raise RefusedError(refusal.rejected.code, refusal.rejected.reason) from refusal
 
     def _with_tables(
         self, connect: ConnectCluster, config: dict[str, str], image: Image

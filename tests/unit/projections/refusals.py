@@ -363,7 +363,7 @@ def _connectors() -> list[Refusal]:
     return [
         add("not_your_domain", "west"),
         add("unknown_domain", "mesh", connector="mesh.other"),
-        add("invalid_name", connector="east.O"),
+        *(add("invalid_name", connector=name) for name in ("east.O", "x.", ".x", "../x")),
         add("text_too_long", description="d" * 4001),
         add("connector_exists", connector=story.CONNECTOR),
         add("invalid_connector", config={}),
