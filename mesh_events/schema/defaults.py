@@ -24,7 +24,7 @@ def added_to_items(reader: Any, writer: Any) -> int:
     An item's own arrays and maps count apart: each of their items takes a byte at least.
 
     Args:
-        reader: a schema, parsed, bounded and without recursion; see `schema_size`.
+        reader: a schema, parsed, bounded and without recursion; see `mesh_events.schema.size`.
         writer: another one of the same subject, whose records are read.
 
     Raises:

@@ -22,7 +22,7 @@ def with_full_names(schema: Any) -> Any:
     (`{"type": {...}}`, `{"type": "Money"}`) stands as itself.
 
     Args:
-        schema: an Avro schema, parsed from JSON, of bounded depth; see `schema_size`.
+        schema: an Avro schema, parsed from JSON, of bounded depth; see `mesh_events.schema.size`.
 
     Returns:
         A copy to look through, and not to write: definitions have no `namespace`.

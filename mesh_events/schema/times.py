@@ -67,7 +67,7 @@ def require_one_meaning(schema: Any, subject: str) -> None:
     """Raise RefusedError `schema_not_usable` for a number that is another by each of its marks.
 
     Args:
-        schema: bounded, see `schema_size.require_bounded`.
+        schema: bounded, see `size.require_bounded`.
         subject: what an error names.
     """
     schema = with_full_names(schema)

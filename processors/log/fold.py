@@ -1,7 +1,7 @@
 """Bringing the log's records to the governor's fold, by a client of the mesh's own.
 
-Faust tells that there is more: what its client has read is not taken, see `log_consumer`. What a
-worker has appended itself need not be read back, unless much stands before it.
+Faust tells that there is more: what its client has read is not taken, see `consumer`. What a worker
+has appended itself need not be read back, unless much stands before it.
 """
 
 import asyncio

@@ -89,7 +89,7 @@ def build(
 
     @app.agent(log_topic)
     async def govern(stream: Any) -> None:
-        # it wakes the worker, which reads by itself; see `log_consumer`
+        # it wakes the worker, which reads by itself; see `processors.log.consumer`
         async for event in stream.events():
             await life().read_to(event.message.offset)
 

@@ -58,7 +58,7 @@ _WITHOUT_NAMES = one_of(*_OF_PRIMITIVES)
 is the default, are plain; what JSON brings is any text."""
 _DAY_MS = 86_400_000
 _URL = matching(r"jdbc:[!-~]{1,500}", "an address that begins with jdbc:")
-"""Its form is judged by `connector_config.unfit`."""
+"""Its form is judged by `config.unfit`."""
 NAMED_BY_RULE = Kind(lambda _: True, "topics that the domain may read")
 """Judged by the rule of what a sink reads."""
 

@@ -1,14 +1,14 @@
 """Keeping flows: each runs, stands still or is gone, as the log says.
 
 What should be stands in the image, what is comes from the engine and the clusters at both ends.
-`flow_start` holds the order of a start, `flow_end` that of an end, `fence` what makes both safe.
+`starting` holds the order of a start, `stopping` that of an end, `fence` what makes both safe, and
+`progress` whether a running flow gets on.
 A fault that only a person can mend closes the flow; any other is tried again, ever more seldom.
 What ran before the last word on a flow ends before the log says that this failed.
 """
 
 from collections import deque
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import replace
 from traceback import format_exc
 from typing import Any, Generic
 
@@ -17,7 +17,8 @@ import structlog
 from mesh_events.errors import InfrastructureError, MeshError
 from processors.keepers.flows.ends import Logs
 from processors.keepers.flows.flow import F, Kind, Voice
-from processors.keepers.flows.pace import Memory, Pace
+from processors.keepers.flows.pace import Memories, Memory, Pace
+from processors.keepers.flows.progress import Progress
 from processors.keepers.flows.starting import FlowStart
 from processors.keepers.flows.stopping import FlowEnd
 from processors.keepers.keeper import Reign, ReignOverError, guarded
@@ -35,7 +36,6 @@ from spark_streams.errors import (
     CopyError,
     EngineError,
 )
-from spark_streams.lag import behind
 
 log = structlog.get_logger(__name__)
 _FOR_A_PERSON = float("inf")
@@ -74,7 +74,8 @@ class Flows(Generic[F]):
         self._lanes = lanes or OneByOne()
         self._starting: FlowStart[F] = FlowStart(kind, engine, logs, pace.quiet, ending.starts)
         self._ending: FlowEnd[F] = ending
-        self._memory: dict[str, Memory] = {}
+        self._memory = Memories()
+        self._progress: Progress[F] = Progress(kind, pace, self._memory)
         # queue -> the flow that was looked at last
         self._turns: dict[str, str] = {}
         self._claims = Claims()
@@ -144,7 +145,7 @@ class Flows(Generic[F]):
         """Compare and repair one flow; a failure is told and tried again."""
         voice = self._kind.voice(flow, image, reign)
         if seen:
-            self._remember(flow, left=True)
+            self._memory.change(flow, left=True)
         try:
             self._begin(voice)
             self._one(voice, seen, trouble)
@@ -231,7 +232,7 @@ class Flows(Generic[F]):
     def _start(self, voice: Voice[F]) -> None:
         """Start the next incarnation."""
         flow = voice.flow
-        starts = self._memory[flow.id].starts
+        starts = self._memory[flow].starts
         if starts >= self._pace.starts:
             raise _exhausted(starts, "and that could not be reported")
         begun = self._starting.start(
@@ -239,7 +240,7 @@ class Flows(Generic[F]):
         )
         now = self._pace.clock()
         # what it waited for, as the end of a quarantine, is over: it is looked at like any other
-        self._remember(
+        self._memory.change(
             flow,
             looked=now,
             advanced=now,
@@ -254,107 +255,59 @@ class Flows(Generic[F]):
     def _begin(self, voice: Voice[F]) -> None:
         """Put a start into the lineage that the log counts: what it does not count never ran."""
         flow = voice.flow
-        memory = self._memory.get(flow.id)
+        memory = self._memory.get(flow)
         begun = None if memory is None else memory.begun
         if begun is not None and flow.run is not None and flow.principal == begun.writer:
-            self._remember(flow, begun=None)
+            self._memory.change(flow, begun=None)
             voice.began(begun)
 
     def _handed_over(self, flow: F) -> None:
         """One more start that has cost a principal of its own, and fenced all before it."""
-        starts = self._memory[flow.id].starts + 1
-        self._remember(flow, starts=starts, started=self._pace.clock(), left=False)
+        starts = self._memory[flow].starts + 1
+        self._memory.change(flow, starts=starts, started=self._pace.clock(), left=False)
 
     def _watch(self, voice: Voice[F]) -> None:
         """See that both topics are still the same ones, and put the floor on the log."""
         flow, now = voice.flow, self._pace.clock()
-        memory = self._memory[flow.id]
+        memory = self._memory[flow]
         if now - memory.looked < self._pace.look:
             return
-        self._remember(flow, looked=now)
+        self._memory.change(flow, looked=now)
         reached: Mapping[int, int] | None = None
         try:
             ends = self._ends(voice)
             if not self._kind.has_new_partitions(ends):
                 reached = self._kind.reached(ends)
-                self._require_progress(voice, reached)
+                self._progress.require(flow, ends.source_log, reached)
                 news = self._kind.news(ends, reached)
         except CopyError:
             raise
         except MeshError as error:
             # a query outlives the restart of a broker by itself
-            self._remember(flow, waiting={})
+            self._memory.change(flow, waiting={})
             log.warning("flow_not_seen", flow=flow.id, error=str(error))
             return
         if reached is None:
             log.info("partitions_added", flow=flow.id, topic=flow.source_topic)
             self._start(voice)
             return
-        self._remember(flow, attempts=0)
-        self._note_progress(flow, reached)
+        self._memory.change(flow, attempts=0)
+        self._progress.note(flow, reached)
         moved = sum(max(0, at - flow.positions.get(str(p), 0)) for p, at in reached.items())
         late = now - memory.advanced >= self._pace.advance
         if news is not None or (moved and (late or moved >= self._pace.advance_records)):
             voice.advanced(reached, news or {})
-            self._remember(flow, advanced=now)
+            self._memory.change(flow, advanced=now)
         if now - memory.lineage >= self._pace.lineage:
             voice.goes_on()
-            self._remember(flow, lineage=now)
-
-    def _note_progress(self, flow: F, reached: Mapping[int, int]) -> None:
-        """Forget the starts in vain once it has got on further than ever, or lives steadily."""
-        memory = self._memory[flow.id]
-        before = {int(partition): at for partition, at in flow.positions.items()}
-        before |= {p: max(at, before.get(p, 0)) for p, at in memory.furthest.items()}
-        furthest = before | {p: max(at, before.get(p, 0)) for p, at in reached.items()}
-        steady = self._pace.clock() - memory.started >= self._pace.steady
-        got_on = steady or any(at > before.get(p, 0) for p, at in furthest.items())
-        starts = 0 if got_on else memory.starts
-        self._remember(flow, furthest=furthest, starts=starts)
-
-    def _require_progress(self, voice: Voice[F], reached: Mapping[int, int]) -> None:
-        """Raise `query_stalled` for a query that lives and does not get on.
-
-        Spark notices a record that could not be written only with the next one of its partition,
-        or at the end of a batch; and a query without free task slots waits for ever.
-        """
-        flow, now = voice.flow, self._pace.clock()
-        known = {int(partition): at for partition, at in flow.positions.items()}
-        known |= {p: max(at, known.get(p, 0)) for p, at in reached.items()}
-        patience = self._patience(flow, known)
-        ahead = behind(self._ends(voice).source_log, flow.source_topic, known)
-        before = self._memory[flow.id].waiting
-        waiting = {
-            p: before[p] if p in before and before[p][0] == known[p] else (known[p], now)
-            for p, records in ahead.items()
-            if records
-        }
-        self._remember(flow, waiting=waiting)
-        for partition, (position, since) in sorted(waiting.items()):
-            if now - since >= patience:
-                stalls = self._memory[flow.id].stalls + 1
-                self._remember(flow, waiting={}, stalls=stalls, stood=(partition, position))
-                raise EngineError(
-                    "query_stalled",
-                    f"partition {partition} stands at source offset {position} for "
-                    f"{patience:g} s though there is more to read: the query is restarted",
-                )
-
-    def _patience(self, flow: F, known: Mapping[int, int]) -> float:
-        """For how long a partition may stand still: a start that was only slow is given longer."""
-        memory, least = self._memory[flow.id], self._kind.patience_s(flow, self._pace.stall)
-        partition, position = memory.stood
-        if memory.stalls and known.get(partition, position) > position:
-            self._remember(flow, stalls=0)
-            return least
-        return wait_before(memory.stalls + 1, least, max(least, self._pace.stall_most))
+            self._memory.change(flow, lineage=now)
 
     def _remove(self, voice: Voice[F]) -> None:
         """Remove, with some patience for rights that are just being withdrawn."""
         try:
             self._ending.remove(self._ends(voice), voice, voice.reign)
         except CopyError as fault:
-            waited = self._pace.clock() - self._memory[voice.flow.id].since
+            waited = self._pace.clock() - self._memory[voice.flow].since
             if fault.code != "readers_remain" or waited >= self._pace.grace:
                 raise
 
@@ -383,11 +336,11 @@ class Flows(Generic[F]):
             name = type(error).__name__
             log.error("failure_not_told", flow=flow.id, error=name)  # noqa: TRY400
             fault = CopyError("unexpected_error", name)
-        attempts = self._memory[flow.id].attempts + 1
+        attempts = self._memory[flow].attempts + 1
         wait = wait_before(attempts, self._pace.retry_first, self._pace.retry_most)
         until = self._pace.clock() + wait if fault.retriable else _FOR_A_PERSON
-        self._remember(flow, attempts=attempts, code=fault.code, reason=fault.reason)
-        self._remember(flow, not_before=until, is_silence=is_silence)
+        self._memory.change(flow, attempts=attempts, code=fault.code, reason=fault.reason)
+        self._memory.change(flow, not_before=until, is_silence=is_silence)
 
     def _outlives(self, flow: F) -> bool:
         """Whether what may still write was started before the last word on a flow.
@@ -395,7 +348,7 @@ class Flows(Generic[F]):
         One that has run since goes on, whatever fails.
         """
         is_old = flow.desired is Desired.RUNNING and flow.activated != flow.generation
-        return is_old and self._memory[flow.id].left
+        return is_old and self._memory[flow].left
 
     def _end_left(self, voice: Voice[F], fault: CopyError) -> CopyError:
         """End what was started before; the fault to be told, also where it cannot be ended yet."""
@@ -405,26 +358,25 @@ class Flows(Generic[F]):
         except MeshError as error:
             reason = f"{fault.reason}; what ran before may go on, as it cannot be ended: {error}"
             return CopyError("cluster_unavailable", reason, fault.text)
-        self._remember(voice.flow, left=False)
+        self._memory.change(voice.flow, left=False)
         return fault
 
     def _final(self, flow: F, fault: CopyError) -> CopyError:
         """The fault, or that there were too many starts: each leaves a login for ever."""
-        starts = self._memory[flow.id].starts
+        starts = self._memory[flow].starts
         if not fault.retriable or fault.code in WITHHELD or starts < self._pace.starts:
             return fault
         return _exhausted(starts, f"with {fault.code}: {fault.reason}", fault.text)
 
     def _due(self, flow: F, image: Image, trouble: EngineError | None) -> bool:
         """Whether to look at a flow now; forgets what belongs to an older generation."""
-        memory = self._memory.get(flow.id)
+        memory = self._memory.get(flow)
         if memory is None or memory.generation != flow.generation:
             is_first = flow.incarnation == 0 and flow.generation == flow.created_generation
             now = self._pace.clock()
             begun = None if memory is None else memory.begun
-            self._memory[flow.id] = Memory(
-                flow.generation, since=now, left=not is_first, begun=begun
-            )
+            fresh = Memory(flow.generation, since=now, left=not is_first, begun=begun)
+            self._memory.begin(flow, fresh)
             return True
         if memory.is_silence and trouble is None:
             return True
@@ -432,9 +384,6 @@ class Flows(Generic[F]):
         if withheld is not None:
             return (withheld.code, withheld.reason) != (memory.code, memory.reason)
         return memory.code in WITHHELD or self._pace.clock() >= memory.not_before
-
-    def _remember(self, flow: F, **changes: Any) -> None:
-        self._memory[flow.id] = replace(self._memory[flow.id], **changes)
 
     def _ends(self, voice: Voice[F]) -> Any:
         return self._kind.ends(voice.flow, voice.image)

@@ -2,9 +2,12 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from processors.keepers.flows.flow import Started
+from projections.links import Link
+from projections.statements import Statement
 
 _NEVER = float("-inf")
 
@@ -72,3 +75,25 @@ class Memory:
     furthest: Mapping[int, int] = field(default_factory=dict)
     left: bool = True
     begun: Started | None = None
+
+
+class Memories:
+    """A memory for each flow, by its id."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Memory] = {}
+
+    def __getitem__(self, flow: Link | Statement) -> Memory:
+        return self._found[flow.id]
+
+    def get(self, flow: Link | Statement) -> Memory | None:
+        """None of one that this process has not looked at."""
+        return self._found.get(flow.id)
+
+    def begin(self, flow: Link | Statement, memory: Memory) -> None:
+        """Forget what belongs to an older generation."""
+        self._found[flow.id] = memory
+
+    def change(self, flow: Link | Statement, **changes: Any) -> None:
+        """Replace fields of `Memory`."""
+        self._found[flow.id] = replace(self._found[flow.id], **changes)

@@ -1,6 +1,6 @@
 """Resolved expressions as Spark's columns: by an allow-list of nodes, operators, types, functions.
 
-Nothing here writes SQL. A function is called by its name in `functions.FUNCTIONS`, a type is an
+Nothing here writes SQL. A function is called by its name in `functions.allowed`, a type is an
 object, and a column is reached by the frame's own name for its source and the names of fields.
 """
 

@@ -92,7 +92,7 @@ class Parameter(Node):
 
 @dataclass(frozen=True, slots=True)
 class Call(Node):
-    """A call of a function; `name` is a key of `functions.FUNCTIONS`."""
+    """A call of a function; `name` is a key of `functions.allowed`."""
 
     name: str
     args: tuple[Node, ...]
