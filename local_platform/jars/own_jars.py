@@ -68,7 +68,7 @@ def compile_transformations(jar: Path, class_path: str) -> None:
     """Compile the jar of Connect's plugins if it is not there; see `compile_once`.
 
     It holds seven of Kafka's classes as well, and has to come before Kafka's jars: see
-    `processors.connect`.
+    `processors.connect.jvm.worker`.
     """
     with_compiler = f"{class_path}:{_tools()}"
     manifests = {

@@ -149,9 +149,10 @@ _REFUSALS = {
         "without keys by --set table.keyless.list=schema.table"
     ),
     "key_changed": (
-        "the table's primary key has other columns than the keys in the topic, or another order of "
-        "them: change it back, drop the connector and its replication slot, and add it under "
-        "another name, which reads the table anew; a new key needs a topic of another name"
+        "the table's primary key has other columns than the latest schema of the topic's keys, or "
+        "another order of them: change it back, drop the connector and its replication slot, and "
+        "add it under another name, which reads the table anew; a new key needs a topic of another "
+        "name"
     ),
     "table_renamed": (
         "a captured table had that name when it was changed, so that its changes have no topic: "
@@ -248,7 +249,8 @@ _REFUSED = re.compile(
     r"|publication_lost: (?:[a-z0-9_]{1,63}|a publication)"
     r"|position_lost: a transaction"
     r"|log_behind: (?:[\w$-]{1,63}|a database)|database_is_standby: a database"
-    r"|(?:key_not_captured|key_lost|table_renamed): [\w$-]{1,63}\.[\w$-]{1,63}"
+    r"|(?:key_not_captured|key_lost): [\w$-]{1,63}\.[\w$-]{1,63}"
+    r"|table_renamed: (?:[\w$-]{1,63}\.[\w$-]{1,63}|a table)"
     r"|key_changed: [\w.-]{1,249}"
     r"|text_not_utf8: a text|value_not_exact: a number|schema_ambiguous: a decimal"
     r"|topic_not_own: [a-z0-9-]{1,63}"

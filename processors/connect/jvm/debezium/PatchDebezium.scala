@@ -7,7 +7,7 @@ import org.apache.xbean.asm9.{ClassVisitor, Label, MethodVisitor, Opcodes}
 /**
  * Writes classes of Debezium's PostgreSQL connector below a folder: those that compare texts of a
  * database with patterns ask [[BoundedMatches]], the one that reads defaults asks [[ConstantDefaults]],
- * the one that makes publications asks [[Identities]], and the one that reads slots [[LostSlots]]. No
+ * the one that makes publications asks [[Identities]] and `RenamedTables`, and the one that reads slots [[LostSlots]]. No
  * unique index is the key of a table without a primary key. The
  * one that starts a replication stream asks for no logical messages, which every role that may connect
  * to the database can send, in any size. The one that reads tables begins the stream where the slot
@@ -38,6 +38,7 @@ object PatchDebezium {
   private val decoder = s"$of/connection/pgoutput/PgOutputMessageDecoder"
   private val toRelation = "resolveRelationFromMetadata"
   private val context = s"L$of/connection/MessageDecoderContext;"
+  private val config = s"L$of/PostgresConnectorConfig;"
   private val database = s"L$of/connection/PostgresConnection;"
   private val relation = s"L$of/connection/pgoutput/PgOutputRelationMetaData;"
   private val isKey = "isTableUniqueIndexIncluded"
@@ -69,7 +70,7 @@ object PatchDebezium {
       (Set("parseModifiers"), 2),
     connection ->
       (Set("startStreaming", "advanceReplicationSlot", "createReplicationStream", toPublish, toCompare),
-        8),
+        9),
     decoder -> (Set("defaultOptions", toRelation), 2),
     s"$connection$$1" -> (Set("readPending"), 1),
     source -> (Set("execute", "processMessages", "processReplicationMessages"), 4),
@@ -120,6 +121,15 @@ object PatchDebezium {
           inner.visitFieldInsn(Opcodes.GETFIELD, decoder, "connection", database)
           inner.visitVarInsn(Opcodes.ALOAD, 1)
           call(s"$of/RenamedTables", "require", s"($context$database$relation)V")
+        }
+        if (method == toPublish) {
+          inner.visitVarInsn(Opcodes.ALOAD, 1)
+          inner.visitVarInsn(Opcodes.ALOAD, 0)
+          inner.visitFieldInsn(
+            Opcodes.GETFIELD, connection, "publicationName", "Ljava/lang/String;")
+          inner.visitVarInsn(Opcodes.ALOAD, 0)
+          inner.visitFieldInsn(Opcodes.GETFIELD, connection, "connectorConfig", config)
+          call(s"$of/RenamedTables", "require", s"(Ljava/sql/Statement;Ljava/lang/String;$config)V")
         }
         if (method == toCompare) call(positions, "refuseStandby", "()V")
         if (method == toRecord) {

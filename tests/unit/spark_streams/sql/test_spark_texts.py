@@ -171,7 +171,7 @@ PASSED = [
     "parts = list(filter(None, parts))",
     "found = query.where",
     "getattr(error, 'code', None)",
-    "from spark_streams.sql import literals",
+    "from spark_streams.sql.text import literals",
     "self.column(node)",
     "session.call('opening', act)",
 ]
