@@ -154,11 +154,6 @@ _REFUSALS = {
         "add it under another name, which reads the table anew; a new key needs a topic of another "
         "name"
     ),
-    "table_renamed": (
-        "a captured table had that name when it was changed, so that its changes have no topic: "
-        "drop the connector and its replication slot, and add it under another name, which reads "
-        "the tables anew"
-    ),
     "publication_lost": (
         "PostgreSQL goes on without it, and changes are missing: drop the connector and its "
         "replication slot, and add it under another name, which reads the tables anew"
@@ -250,7 +245,6 @@ _REFUSED = re.compile(
     r"|position_lost: a transaction"
     r"|log_behind: (?:[\w$-]{1,63}|a database)|database_is_standby: a database"
     r"|(?:key_not_captured|key_lost): [\w$-]{1,63}\.[\w$-]{1,63}"
-    r"|table_renamed: (?:[\w$-]{1,63}\.[\w$-]{1,63}|a table)"
     r"|key_changed: [\w.-]{1,249}"
     r"|text_not_utf8: a text|value_not_exact: a number|schema_ambiguous: a decimal"
     r"|topic_not_own: [a-z0-9-]{1,63}"
@@ -262,11 +256,11 @@ _REFUSED = re.compile(
     r"|source_gap: [\w.-]{1,260} at offset [0-9]{1,19})[: ]"
 )
 """A refusal, its code with what it names: of `WholeRows` table and column, of `OwnTopics` the
-domain, of `DeadLetters` the topic and Kafka's error, of `ExactColumns` the column or the table, of
-`BoundedMatches` the column, of `Identities` the table, of `LostSlots` the slot, of `Publications`
-the publication, of `LogPositions` the database, of `KeptKeys` the topic, of `RenamedTables` the
-table, of `CountedPositions` nothing, of `SkippedRecords` the partition and the position, of the
-Avro converter nothing, of `PlainNames` and `ExactValues` the record's place and the field. No error
+domain, of `DeadLetters` the topic and Kafka's error, of `ExactColumns` the column or the table,
+of `BoundedMatches` the column, of `Identities` the table, of `LostSlots` the slot, of
+`Publications` the publication, of `LogPositions` the database, of `KeptKeys` the topic, of
+`CountedPositions` nothing, of `SkippedRecords` the partition and the position, of the Avro
+converter nothing, of `PlainNames` and `ExactValues` the record's place and the field. No error
 but theirs has that class."""
 _UNCONVERTED = re.compile(
     rf"{_NO_VALUE}"

@@ -355,57 +355,6 @@ def test_a_primary_key_of_other_columns_fails_the_connector(
         sdm(*NOUN, "drop", connector, *own)
 
 
-@pytest.mark.parametrize("stays", [False, True], ids=["for-a-moment", "for-good"])
-def test_changes_of_a_captured_table_by_another_name_fail_the_connector(
-    sdm: Sdm, owner: Party, schema: tuple[str, Any], stays: bool
-) -> None:
-    place, database = schema
-    own = ("-d", owner.name)
-    for name in ("rows", "more", "other"):
-        database.execute(f"CREATE TABLE {place}.{name} (id int PRIMARY KEY)")
-    name = f"{place}-renamed".replace("_", "-")
-    tables = tuple(f"{place}.{one}" for one in ("rows", "more", "other"))
-    named = tuple(part for one in tables for part in ("--table", one))
-    sdm(*NOUN, "add", name, "--type", "debezium-postgres", *named, *own)
-    connector = f"{owner.name}.{name}"
-
-    def came(topic: str, most: int) -> list[int]:
-        following = ("topic", "consume", f"{owner.name}.{topic}", *own, "--follow")
-        lines = sdm(*following, "--timeout", "240", "--max", str(most)).lines
-        return [one["key"]["id"] for one in lines]
-
-    def stands() -> bool:
-        shown = described(sdm, connector)
-        return shown["state"] == "FAILED" and f"table_renamed: {place}.away;" in shown["failure"]
-
-    try:
-        database.execute(f"INSERT INTO {place}.rows VALUES (1)")
-        # one that the connector leaves out from now on, with a change that it may not have read
-        database.execute(f"INSERT INTO {place}.other VALUES (1)")
-        assert came("other", 1) == [1]
-        database.execute(f"INSERT INTO {place}.other VALUES (2)")
-        fewer = ("--set", f"table.include.list={','.join(tables[:2])}", "--until", "active")
-        sdm(*NOUN, "update", connector, *fewer, *own)
-        with database.transaction():
-            database.execute(f"ALTER TABLE {place}.other RENAME TO others")
-            database.execute(f"INSERT INTO {place}.others VALUES (3)")
-            database.execute(f"INSERT INTO {place}.rows VALUES (2)")
-        assert came("rows", 2) == [1, 2]
-        if stays:
-            sdm(*NOUN, "stop", connector, *own)
-        with database.transaction():
-            database.execute(f"ALTER TABLE {place}.rows RENAME TO away")
-            database.execute(f"INSERT INTO {place}.away VALUES (3)")
-            if not stays:
-                database.execute(f"ALTER TABLE {place}.away RENAME TO rows")
-        if stays:
-            sdm(*NOUN, "start", connector, "--until", "decided", *own)
-        eventually(stands, "the connector has failed")
-        fails_again(sdm, owner, connector, stands)
-    finally:
-        sdm(*NOUN, "drop", connector, *own)
-
-
 def fails_again(sdm: Sdm, owner: Party, connector: str, stands: Callable[[], bool]) -> None:
     """Stop and start a connector that has failed: it fails for the same reason."""
     sdm(*NOUN, "stop", connector, "-d", owner.name)

@@ -7,7 +7,7 @@ import org.apache.xbean.asm9.{ClassVisitor, Label, MethodVisitor, Opcodes}
 /**
  * Writes classes of Debezium's PostgreSQL connector below a folder: those that compare texts of a
  * database with patterns ask [[BoundedMatches]], the one that reads defaults asks [[ConstantDefaults]],
- * the one that makes publications asks [[Identities]] and `RenamedTables`, and the one that reads slots [[LostSlots]]. No
+ * the one that makes publications asks [[Identities]], and the one that reads slots [[LostSlots]]. No
  * unique index is the key of a table without a primary key. The
  * one that starts a replication stream asks for no logical messages, which every role that may connect
  * to the database can send, in any size. The one that reads tables begins the stream where the slot
@@ -15,7 +15,7 @@ import org.apache.xbean.asm9.{ClassVisitor, Label, MethodVisitor, Opcodes}
  * again. The one that starts the stream asks [[LogPositions]], also of a standby's publication. The one
  * that reads it asks `Keepalives` before its
  * heartbeats, and [[CountedPositions]] where it begins and at each message, as do those that make
- * positions; what reads of which table changes are asks [[RenamedTables]]. The queue of records and what polls it ask [[WholeMessages]]. The one that makes records of an outbox's payloads asks
+ * positions. The queue of records and what polls it ask [[WholeMessages]]. The one that makes records of an outbox's payloads asks
  * [[WholePayloads]]. Their jar comes first among those of the plugin; see [[PatchedClass]].
  */
 object PatchDebezium {
@@ -35,12 +35,6 @@ object PatchDebezium {
   private val toOption = s"(Ljava/lang/String;Z)L$builder;"
   private val toPublish = "createOrUpdatePublicationModeFiltered"
   private val toCompare = "validatePublications"
-  private val decoder = s"$of/connection/pgoutput/PgOutputMessageDecoder"
-  private val toRelation = "resolveRelationFromMetadata"
-  private val context = s"L$of/connection/MessageDecoderContext;"
-  private val config = s"L$of/PostgresConnectorConfig;"
-  private val database = s"L$of/connection/PostgresConnection;"
-  private val relation = s"L$of/connection/pgoutput/PgOutputRelationMetaData;"
   private val isKey = "isTableUniqueIndexIncluded"
   private val toSlot = "parseRestartLsn"
   private val toRecord = "jsonNodeToStructInternal"
@@ -70,8 +64,8 @@ object PatchDebezium {
       (Set("parseModifiers"), 2),
     connection ->
       (Set("startStreaming", "advanceReplicationSlot", "createReplicationStream", toPublish, toCompare),
-        9),
-    decoder -> (Set("defaultOptions", toRelation), 2),
+        8),
+    s"$of/connection/pgoutput/PgOutputMessageDecoder" -> (Set("defaultOptions"), 1),
     s"$connection$$1" -> (Set("readPending"), 1),
     source -> (Set("execute", "processMessages", "processReplicationMessages"), 4),
     position -> (Set("getOffset"), 1),
@@ -114,23 +108,6 @@ object PatchDebezium {
           inner.visitVarInsn(Opcodes.ASTORE, 2)
         }
         if (method == "processReplicationMessages") leaveWhatIsDone()
-        if (method == toRelation) {
-          inner.visitVarInsn(Opcodes.ALOAD, 0)
-          inner.visitFieldInsn(Opcodes.GETFIELD, decoder, "decoderContext", context)
-          inner.visitVarInsn(Opcodes.ALOAD, 0)
-          inner.visitFieldInsn(Opcodes.GETFIELD, decoder, "connection", database)
-          inner.visitVarInsn(Opcodes.ALOAD, 1)
-          call(s"$of/RenamedTables", "require", s"($context$database$relation)V")
-        }
-        if (method == toPublish) {
-          inner.visitVarInsn(Opcodes.ALOAD, 1)
-          inner.visitVarInsn(Opcodes.ALOAD, 0)
-          inner.visitFieldInsn(
-            Opcodes.GETFIELD, connection, "publicationName", "Ljava/lang/String;")
-          inner.visitVarInsn(Opcodes.ALOAD, 0)
-          inner.visitFieldInsn(Opcodes.GETFIELD, connection, "connectorConfig", config)
-          call(s"$of/RenamedTables", "require", s"(Ljava/sql/Statement;Ljava/lang/String;$config)V")
-        }
         if (method == toCompare) call(positions, "refuseStandby", "()V")
         if (method == toRecord) {
           inner.visitVarInsn(Opcodes.ALOAD, 1)

@@ -3,6 +3,7 @@ package mesh
 import java.io.{IOException, InputStream, UncheckedIOException}
 import java.util
 
+import com.fasterxml.jackson.core.JsonProcessingException
 import com.fasterxml.jackson.databind.ObjectMapper
 import io.apicurio.registry.resolver.ParsedSchema
 import io.apicurio.registry.resolver.strategy.ArtifactReference
@@ -62,6 +63,8 @@ object KeptKeys {
         names
       }
     } catch {
+      // of another language, which the registry's rules refuse
+      case _: JsonProcessingException => null
       case error: IOException => throw new UncheckedIOException(error)
     }
 }
