@@ -97,7 +97,7 @@ def test_a_paused_link_stands_still_and_goes_on_where_it_stood(link: RealLink) -
     link.reconcile()
     assert link.copy() == stood
     link.desk.resume()
-    link.reconcile_until(link.caught_up)
+    link.reconcile_until(link.is_told)
     assert_exact(link)
     kinds = [kind for kind, _, _ in link.lineage.told if kind is not RunState.RUNNING]
     assert kinds == [RunState.START, RunState.COMPLETE, RunState.START]
@@ -118,7 +118,9 @@ def test_the_floor_and_the_lineage_follow_the_copy(link: RealLink) -> None:
     link.produce(*[(n % 3, None, b"v", None) for n in range(30)])
     link.reconcile_until(lambda: link.desk.link.positions.get("2") == 10)
     assert link.desk.said(LinkAdvanced)
-    link.reconcile_until(lambda: link.lineage.told[-1][0] is RunState.RUNNING)
+    link.reconcile_until(
+        lambda: bool(link.lineage.told) and link.lineage.told[-1][0] is RunState.RUNNING
+    )
     runs = {run.run for _, run, _ in link.lineage.told}
     assert runs == {link.desk.link.run}
 
@@ -246,7 +248,7 @@ def test_no_password_is_found_in_the_servers_log(link: RealLink) -> None:
 def test_lineage_lands_on_its_topic_under_the_runs_id(link: RealLink) -> None:
     lineage = LineageTopic(link.east.login, link.topic)
     link.produce((0, b"k", b"v", None))
-    link.reconcile_until(link.caught_up)
+    link.reconcile_until(link.is_told)
     kind, run, _ = link.lineage.told[0]
     lineage.tell(kind, run)
     ((key, value),) = [

@@ -162,6 +162,11 @@ class RealLink:
         """As many records in the copy as in the source."""
         return count(self.copy()) == count(self.source())
 
+    def is_told(self) -> bool:
+        """Whether it has caught up, and the lineage has its run: that follows with the next look."""
+        told = {run.run for _, run, _ in self.lineage.told}
+        return self.desk.link.run in told and self.caught_up()
+
 
 class RealMirror(RealLink):
     """The same link, copied by MirrorMaker; the copy is read as `read_committed`."""
