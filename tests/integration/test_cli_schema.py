@@ -17,7 +17,7 @@ from self_service.cli.app import app
 from self_service.cli.framework.exits import ExitCode
 from tests.mesh_fixtures import kit
 from tests.mesh_kit import Domain, Mesh, fresh, register_schema
-from tests.unit.mesh_events.test_breaks import BACKWARD_ONLY, FULL, NEITHER, field, record
+from tests.unit.mesh_events.schema.test_breaks import BACKWARD_ONLY, FULL, NEITHER, field, record
 
 __all__ = ["kit"]
 pytestmark = pytest.mark.platform

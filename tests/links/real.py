@@ -163,7 +163,7 @@ class RealLink:
         return count(self.copy()) == count(self.source())
 
     def is_told(self) -> bool:
-        """Whether it has caught up, and the lineage has its run: that follows with the next look."""
+        """Whether it has caught up, and the lineage has its run, which the next look tells."""
         told = {run.run for _, run, _ in self.lineage.told}
         return self.desk.link.run in told and self.caught_up()
 

@@ -10,7 +10,7 @@ from mesh_events.record import Record
 from mesh_events.repeats import WINDOW, Found, first_answer, is_repeat, is_same
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key, resigned
-from tests.unit.projections.test_bounds import start
+from tests.unit.projections.deciding.test_bounds import start
 
 
 class Reader:

@@ -15,7 +15,7 @@ from spark_streams.engine import CopySpec
 from spark_streams.errors import EngineError
 from tests.links.memory import MemoryLink
 from tests.statements.memory import DEAD, NAME, OUT, STREAM, MemoryStatement
-from tests.unit.processors.test_links_crashes import Crashes, DiedError
+from tests.unit.processors.keepers.flows.test_links_crashes import Crashes, DiedError
 
 NEW = f"SELECT ip FROM {STREAM} WHERE ip = 'x'"
 Restore = Callable[[], None]

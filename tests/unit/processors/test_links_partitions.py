@@ -8,7 +8,7 @@ from processors.clusters.rights import Operation
 from processors.keepers.flows import starting
 from projections.links import State
 from tests.links.memory import MemoryLink
-from tests.unit.processors.test_links_crashes import Crashes, look
+from tests.unit.processors.keepers.flows.test_links_crashes import Crashes, look
 
 PLACES = ["link-after-fence", "link-after-tail", "link-after-grant", "link-after-start"]
 

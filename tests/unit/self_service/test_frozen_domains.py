@@ -14,7 +14,7 @@ from self_service.cli.platform import commands
 from self_service.cli.streaming.dry_run import refusal, supposed
 from self_service.cli.streaming.wording import worded
 from tests.paper_log import PaperLog
-from tests.unit.self_service.test_statement_dry_run import at, log_of_west
+from tests.unit.self_service.streaming.test_statement_dry_run import at, log_of_west
 
 MINUTE = 60_000
 

@@ -12,7 +12,7 @@ from processors.clusters.rights import Acl, reader
 from processors.keepers.flows.starts import Starts
 from processors.keepers.rights.wishes import desired
 from tests import paper_story as story
-from tests.unit.processors.test_drift import EAST, IMAGE, TOPIC, WISHES
+from tests.unit.processors.clusters.test_drift import EAST, IMAGE, TOPIC, WISHES
 
 WEST = drift.scene(IMAGE, "west", WISHES, founding.rights())
 CLUSTER = "kafka-cluster"

@@ -11,7 +11,7 @@ from spark_streams.sql.growing.rules import Peak, peak
 from spark_streams.sql.text.parse import parse
 from spark_streams.sql.types.resolve import resolve
 from tests.integration.sql.oracle_cases import CASES
-from tests.unit.spark_streams.sql.test_bounds import FORMS, WIDE, largest
+from tests.unit.spark_streams.sql.text.test_bounds import FORMS, WIDE, largest
 
 COLUMNS = [*"stnijldpbxakmr", "day", "at", "loc"]
 MB = 1_000_000
