@@ -65,6 +65,5 @@ object KeptKeys {
     } catch {
       // of another language, which the registry's rules refuse
       case _: JsonProcessingException => null
-      case error: IOException => throw new UncheckedIOException(error)
     }
 }
