@@ -154,6 +154,18 @@ _REFUSALS = {
         "add it under another name, which reads the table anew; a new key needs a topic of another "
         "name"
     ),
+    "table_renamed": (
+        "the connector's publication has the table by another name, and changes by that name have "
+        "no topic: rename it back, if it was not changed since; else capture it by both names, or "
+        "drop the connector and its replication slot, and add it under another name, which reads "
+        "the table anew"
+    ),
+    "table_recreated": (
+        "the publication does not have the table that has the name now, and what was written to it "
+        "is missing from the topic: drop the connector and its replication slot, and add it under "
+        "another name, which reads the table anew; of a table that nothing was written to, run "
+        "ALTER PUBLICATION ... ADD TABLE"
+    ),
     "publication_lost": (
         "PostgreSQL goes on without it, and changes are missing: drop the connector and its "
         "replication slot, and add it under another name, which reads the tables anew"
@@ -237,7 +249,7 @@ _REFUSED = re.compile(
     r"mesh\.Refused(?:Exception|Error): (?P<refusal>"
     r"(?:value_not_captured|table_truncated|column_not_exact|table_not_fit): "
     r"[\w$-]{1,63}(?:\.[\w$-]{1,63}){1,2}"
-    r"|table_without_identity: (?:[\w$-]{1,63}\.[\w$-]{1,63}|a table)"
+    r"|table_(?:without_identity|renamed|recreated): (?:[\w$-]{1,63}\.[\w$-]{1,63}|a table)"
     r"|payload_not_exact: (?:[\w$-]{1,63}|a member)"
     r"|slot_lost: [a-z0-9_]{1,63}"
     r"|registry_unavailable: [A-Za-z]{1,64}"
@@ -257,8 +269,8 @@ _REFUSED = re.compile(
 )
 """A refusal, its code with what it names: of `WholeRows` table and column, of `OwnTopics` the
 domain, of `DeadLetters` the topic and Kafka's error, of `ExactColumns` the column or the table,
-of `BoundedMatches` the column, of `Identities` the table, of `LostSlots` the slot, of
-`Publications` the publication, of `LogPositions` the database, of `KeptKeys` the topic, of
+of `BoundedMatches` the column, of `Identities` and `RenamedTables` the table, of `LostSlots` the
+slot, of `Publications` the publication, of `LogPositions` the database, of `KeptKeys` the topic, of
 `CountedPositions` nothing, of `SkippedRecords` the partition and the position, of the Avro
 converter nothing, of `PlainNames` and `ExactValues` the record's place and the field. No error
 but theirs has that class."""

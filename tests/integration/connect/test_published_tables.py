@@ -168,6 +168,26 @@ def test_an_update_publishes_no_partition_without_a_key_beside_tables_that_have_
     assert published(database, connector) == set(kept)
 
 
+def test_an_update_adds_a_table_where_truncations_are_passed_over(
+    sdm: Sdm, owner: Party, schema: tuple[str, Any], emit: Emit
+) -> None:
+    place, database = schema
+    connector = f"{owner.name}.{place}-skips".replace("_", "-")
+    one, other = f"{place}.one", f"{place}.other"
+    for table in (one, other):
+        database.execute(f"CREATE TABLE {table} (id int PRIMARY KEY)")
+    passing = {"skipped.operations": "t"}
+    emit(connector, one, **passing)
+    streams(database, connector)
+    emit(connector, one, other, **passing, **{"snapshot.mode": "no_data"})
+    eventually(lambda: published(database, connector) == {one, other}, "both are published")
+    streams(database, connector)
+    database.execute(f"INSERT INTO {other} VALUES (1)")
+    database.execute(f"TRUNCATE {other}")
+    database.execute(f"INSERT INTO {other} VALUES (2)")
+    assert [(op, key["id"]) for op, key, _ in rows(sdm, owner, "other", 2)] == [("c", 1), ("c", 2)]
+
+
 def test_changes_of_partitions_arrive_as_the_partitioned_tables(
     sdm: Sdm, owner: Party, schema: tuple[str, Any]
 ) -> None:

@@ -7,8 +7,8 @@ import org.apache.xbean.asm9.{ClassVisitor, Label, MethodVisitor, Opcodes}
 /**
  * Writes classes of Debezium's PostgreSQL connector below a folder: those that compare texts of a
  * database with patterns ask [[BoundedMatches]], the one that reads defaults asks [[ConstantDefaults]],
- * the one that makes publications asks [[Identities]], and the one that reads slots [[LostSlots]]. No
- * unique index is the key of a table without a primary key. The
+ * the one that makes publications asks [[Identities]] and `RenamedTables`, and changes their tables alone,
+ * what reads of which table changes are asks `RenamedTables`, and the one that reads slots asks [[LostSlots]]. No unique index is the key of a table without a primary key. The
  * one that starts a replication stream asks for no logical messages, which every role that may connect
  * to the database can send, in any size. The one that reads tables begins the stream where the slot
  * does, if there is one: what commits while a first reading is begun anew comes behind it, some of it
@@ -35,6 +35,15 @@ object PatchDebezium {
   private val toOption = s"(Ljava/lang/String;Z)L$builder;"
   private val toPublish = "createOrUpdatePublicationModeFiltered"
   private val toCompare = "validatePublications"
+  private val toAlter = "buildAlterPublishClause"
+  private val toStart = "isPublicationUpdateRequired"
+  private val decoder = s"$of/connection/pgoutput/PgOutputMessageDecoder"
+  private val toRelation = "resolveRelationFromMetadata"
+  private val context = s"L$of/connection/MessageDecoderContext;"
+  private val config = s"L$of/PostgresConnectorConfig;"
+  private val database = s"L$of/connection/PostgresConnection;"
+  private val relation = s"L$of/connection/pgoutput/PgOutputRelationMetaData;"
+  private val renamed = s"$of/RenamedTables"
   private val isKey = "isTableUniqueIndexIncluded"
   private val toSlot = "parseRestartLsn"
   private val toRecord = "jsonNodeToStructInternal"
@@ -63,9 +72,9 @@ object PatchDebezium {
     s"$of/connection/AbstractReplicationMessageColumn$$TypeMetadataImpl" ->
       (Set("parseModifiers"), 2),
     connection ->
-      (Set("startStreaming", "advanceReplicationSlot", "createReplicationStream", toPublish, toCompare),
-        8),
-    s"$of/connection/pgoutput/PgOutputMessageDecoder" -> (Set("defaultOptions"), 1),
+      (Set("startStreaming", "advanceReplicationSlot", "createReplicationStream", toPublish, toCompare,
+        toAlter, toStart), 11),
+    decoder -> (Set("defaultOptions", toRelation), 2),
     s"$connection$$1" -> (Set("readPending"), 1),
     source -> (Set("execute", "processMessages", "processReplicationMessages"), 4),
     position -> (Set("getOffset"), 1),
@@ -108,6 +117,15 @@ object PatchDebezium {
           inner.visitVarInsn(Opcodes.ASTORE, 2)
         }
         if (method == "processReplicationMessages") leaveWhatIsDone()
+        if (method == toStart) askOfTables("require")
+        if (method == toRelation) {
+          inner.visitVarInsn(Opcodes.ALOAD, 0)
+          inner.visitFieldInsn(Opcodes.GETFIELD, decoder, "decoderContext", context)
+          inner.visitVarInsn(Opcodes.ALOAD, 0)
+          inner.visitFieldInsn(Opcodes.GETFIELD, decoder, "connection", database)
+          inner.visitVarInsn(Opcodes.ALOAD, 1)
+          call(renamed, "require", s"($context$database$relation)V")
+        }
         if (method == toCompare) call(positions, "refuseStandby", "()V")
         if (method == toRecord) {
           inner.visitVarInsn(Opcodes.ALOAD, 1)
@@ -155,6 +173,11 @@ object PatchDebezium {
             inner.visitInsn(Opcodes.POP)
             inner.visitInsn(Opcodes.ICONST_0)
             super.visitMethodInsn(code, owner, called, types, ofInterface)
+            changes += 1
+          case (`connection`, "buildPublishOptionValue", _, `toAlter`) =>
+            // what is published stays: PostgreSQL has no WITH behind the tables that it is set to
+            inner.visitInsn(Opcodes.POP)
+            inner.visitInsn(Opcodes.ACONST_NULL)
             changes += 1
           case (_, "shouldStreamEventsStartingFromSnapshot", _, "getTransactionStartLsn") =>
             inner.visitInsn(Opcodes.POP)
@@ -229,6 +252,15 @@ object PatchDebezium {
         inner.visitFieldInsn(
           Opcodes.GETFIELD, connection, "publicationName", "Ljava/lang/String;")
         call("mesh/Identities", "require", toExecute)
+        askOfTables("remember")
+      }
+
+      /** Ask with the statement that the method was given, and the connector's config. */
+      private def askOfTables(asked: String): Unit = {
+        inner.visitVarInsn(Opcodes.ALOAD, 1)
+        inner.visitVarInsn(Opcodes.ALOAD, 0)
+        inner.visitFieldInsn(Opcodes.GETFIELD, connection, "connectorConfig", config)
+        call(renamed, asked, s"(Ljava/sql/Statement;$config)V")
       }
 
       private def ask(asked: String, types: String): Unit =

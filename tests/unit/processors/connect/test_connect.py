@@ -485,6 +485,14 @@ def test_a_class_of_the_operators_has_the_settings_that_the_operator_names(tmp_p
             "key_changed: east.users; the table's primary key has other columns than the latest",
         ),
         (
+            "mesh.RefusedException: table_renamed: public.users_2: the publication has it by",
+            "table_renamed: public.users_2; the connector's publication has the table by another",
+        ),
+        (
+            "mesh.RefusedException: table_recreated: a table: another table has",
+            "table_recreated: a table; the publication does not have the table that has the name",
+        ),
+        (
             "mesh.RefusedException: key_not_captured: public.users: its",
             "key_not_captured: public.users; Debezium knows the type of no column",
         ),
