@@ -29,6 +29,7 @@ from processors.keepers.retry import wait_before
 from processors.spark.error_files import ErrorFiles
 from projections.connectors.config import replaces_rows
 from projections.connectors.state import Connector, State
+from projections.identity import LOGIN_TAKEN
 from projections.image import Image
 from projections.lineage.sources import not_granted
 from projections.links import Desired
@@ -525,12 +526,28 @@ class Look:
         if not self._is_gone(self.connect.api.drop):
             return False
         crash_point("connector-after-drop")
-        if secrets.knows_login(connector.cluster, principal):
+        if self._has_login(principal):
             self.reign.check()
             self.cluster().retire_login(principal)
         self.reign.check()
         secrets.forget(connector.id, connector.cluster, principal)
         self.voice.halted()
+        return True
+
+    def _has_login(self, principal: str) -> bool:
+        """Whether there is a login that the mesh has made for it, and not somebody else."""
+        connector, secrets = self.connector, self.connect.secrets
+        if not secrets.knows_login(connector.cluster, principal):
+            return False
+        stored = secrets.ensure_login(connector.cluster, principal)
+        place = secrets.login_reference(connector.cluster, principal)
+        issued = connector.principal is not None
+        try:
+            logins.require_ours(self.cluster(), principal, [stored], issued=issued, place=place)
+        except RefusedError as error:
+            if error.code != LOGIN_TAKEN:
+                raise
+            return False
         return True
 
     def _is_gone(self, end: Callable[[str], None]) -> bool:

@@ -324,6 +324,23 @@ def test_a_dropped_connector_leaves_nothing(made: MemoryConnector, tmp_path: Pat
     assert made.api.calls == []
 
 
+@pytest.mark.parametrize("has_run", [False, True])
+def test_a_dropped_connector_closes_the_login_that_the_mesh_has_made_and_no_other(
+    made: MemoryConnector, has_run: bool
+) -> None:
+    if not has_run:
+        made.east.set_password(PRINCIPAL, "of-somebody-else")
+    made.add()
+    made.look(times=2)
+    assert made.said() == (["Activated"] if has_run else ["login_taken"])
+    # an administrator has changed it since
+    made.east.set_password(PRINCIPAL, "of-somebody-else")
+    made.say(ConnectorDropped)
+    made.look(30, times=3)
+    assert made.connector.state is ConnectorState.DROPPED
+    assert made.east.lets_in(PRINCIPAL, "of-somebody-else") is not has_run
+
+
 def test_connect_that_refuses_is_told_and_asked_again(made: MemoryConnector) -> None:
     made.api.refusal = RefusedError("invalid_connector", "the database does not answer")
     made.add()
