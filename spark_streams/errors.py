@@ -30,6 +30,7 @@
 | `domain_quarantined` | with the release | a statement's domain is cut off |
 | `no_schema` | yes | a topic that a statement reads has no schema |
 | `registry_differs` | no | the cluster's own registry has something else under a schema's id |
+| `schema_too_deep` | no | a schema refers to others, and they to others, more than 100 times |
 | `incompatible_schema` | no | the result's schema does not go with those before it |
 | `unexpected_error` | yes | something that nobody thought of; the worker's log has it |
 | `cluster_unavailable` | yes | one of the clusters, or a registry, does not answer, or refuses |

@@ -1,17 +1,23 @@
 """The schemas of a topic, carried into the registry of the cluster that it lies on."""
 
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from mesh_events.errors import InfrastructureError
 from mesh_events.schema.definition import Version
 from processors.registries.own_registry import OwnRegistry
 from projections.identity import Cluster
+from spark_streams.errors import CopyError
 
 SIDES = ("key", "value")
 ANEW_S = 60.0
 """So often what was carried is looked at again: somebody may have emptied the registry."""
+CARRY_S = 60.0
+"""One topic's schemas are carried for so long at once; the next time it goes on from there."""
+MOST_DEEP = 100
+"""A schema refers to others, and they to others, so many times at most."""
 
 
 class Source(Protocol):
@@ -34,8 +40,8 @@ class Carried(Protocol):
         cluster without a registry of its own.
 
         Raises:
-            CopyError: `registry_differs`, it has something else under an id.
-            MeshError: one of the registries does not answer.
+            CopyError: `registry_differs`, it has something else under an id; `schema_too_deep`.
+            MeshError: one of the registries does not answer, or `CARRY_S` have passed.
         """
 
 
@@ -64,45 +70,100 @@ class SchemaIds:
     ) -> None:
         self._open, self._registry, self._clock = source, registry, clock
         self._numbers = source()
-        # (cluster, subject there) -> the versions that are there, and when all were looked at
-        self._there: dict[tuple[Cluster, str], tuple[frozenset[int], float]] = {}
+        # of each subject in a cluster's registry
+        self._carried: dict[tuple[Cluster, str], _Progress] = {}
 
     def carry(self, cluster: Cluster, topic: str, copy: str, *, anew: bool = False) -> None:
         """See `Carried`."""
         if cluster.registry_url is None:
             return
+        until = self._clock() + CARRY_S
         for side in SIDES:
-            subject, there = f"{topic}-{side}", f"{copy}-{side}"
-            now = self._clock()
-            known, at = self._there.get((cluster, there), (frozenset(), now))
-            if anew or now - at >= ANEW_S:
-                known, at = frozenset(), now
-            new = sorted(set(self._numbers.numbers(subject)) - known)
-            if not new:
-                continue
-            source, registry = self._open(), self._registry(cluster)
-            for number in new:
-                one = source.version(subject, number)
-                for other in _needed(source, one):
-                    registry.bring(other)
-                registry.bring(replace(one, subject=there))
-            self._there[cluster, there] = (known.union(new), at)
+            self._carry(cluster, f"{topic}-{side}", f"{copy}-{side}", until, anew=anew)
+
+    def _carry(
+        self, cluster: Cluster, subject: str, there: str, until: float, *, anew: bool
+    ) -> None:
+        now, place = self._clock(), (cluster, there)
+        progress = self._carried.get(place)
+        # what was broken off goes on, however long all of it takes
+        if progress is None or (progress.is_whole and (anew or now - progress.at >= ANEW_S)):
+            progress = _Progress(now)
+        new = sorted(set(self._numbers.numbers(subject)) - progress.known)
+        if not new:
+            return
+        # unless it is broken off by the clock, the next time begins anew
+        self._carried.pop(place, None)
+        carrying = _Carrying(
+            self._open(), self._registry(cluster), progress.needed, lambda: self._clock() > until
+        )
+        for number in new:
+            if not carrying.bring(subject, number, there):
+                progress.is_whole = False
+                self._carried[place] = progress
+                raise InfrastructureError(
+                    f"carrying the schemas of {subject} to cluster {cluster.name} takes longer "
+                    f"than {CARRY_S:.0f} s, and goes on from version {number}",
+                    retriable=True,
+                )
+            progress.known.add(number)
+        progress.is_whole = True
+        self._carried[place] = progress
 
 
-def _needed(source: Source, one: Version) -> Iterable[Version]:
-    """What a schema refers to, the innermost first.
+@dataclass
+class _Progress:
+    """What a cluster's registry has been given for a subject.
+
+    at: when that began, by the clock
+    known: versions of the subject
+    needed: subject and number of the versions that they refer to
+    is_whole: whether it was not broken off
+    """
+
+    at: float
+    known: set[int] = field(default_factory=set)
+    needed: set[tuple[str, int]] = field(default_factory=set)
+    is_whole: bool = True
+
+
+@dataclass(frozen=True)
+class _Carrying:
+    """Brings versions with what they refer to, the innermost first, until its time is over.
 
     Of each subject also the versions before: Apicurio numbers them by the order of making.
     """
-    found: dict[tuple[str, int], Version] = {}
 
-    def visit(version: Version) -> None:
+    source: Source
+    registry: OwnRegistry
+    done: set[tuple[str, int]]
+    is_late: Callable[[], bool]
+
+    def bring(self, subject: str, number: int, there: str) -> bool:
+        """Bring a version as one of `there`; whether the time sufficed."""
+        one = self.source.version(subject, number)
+        if not self._bring_needed(one, 0) or self.is_late():
+            return False
+        self.registry.bring(replace(one, subject=there))
+        return True
+
+    def _bring_needed(self, version: Version, depth: int) -> bool:
+        if depth > MOST_DEEP:
+            raise CopyError(
+                "schema_too_deep",
+                f"a schema that version {version.number} of {version.subject} needs refers to "
+                f"others more than {MOST_DEEP} times in a row: refer to fewer",
+            )
         for each in version.schema.references:
-            for number in source.numbers(each.subject):
-                if number <= each.version and (each.subject, number) not in found:
-                    inner = source.version(each.subject, number)
-                    visit(inner)
-                    found[each.subject, number] = inner
-
-    visit(one)
-    return found.values()
+            if self.is_late():
+                return False
+            for number in self.source.numbers(each.subject):
+                place = each.subject, number
+                if number > each.version or place in self.done:
+                    continue
+                inner = self.source.version(*place)
+                if not self._bring_needed(inner, depth + 1) or self.is_late():
+                    return False
+                self.registry.bring(inner)
+                self.done.add(place)
+        return True

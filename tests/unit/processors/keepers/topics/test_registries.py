@@ -15,7 +15,7 @@ from processors.keepers.lanes import Job
 from processors.keepers.links.links import LinksKeeper
 from processors.keepers.topics import registries
 from processors.keepers.topics.registries import LOOK_S, RegistriesKeeper
-from processors.registries.schema_ids import ANEW_S, SchemaIds
+from processors.registries.schema_ids import ANEW_S, CARRY_S, SchemaIds
 from projections.identity import Cluster
 from projections.image import Image
 from projections.links import State
@@ -146,6 +146,59 @@ def test_what_failed_is_carried_the_next_time(source: Source, own: Own, ids: Sch
     own.fault = None
     ids.carry(WEST, "t", "t")
     assert [one.schema_id for one in own.has] == [2]
+
+
+def test_what_many_versions_refer_to_is_carried_once(
+    source: Source, own: Own, ids: SchemaIds
+) -> None:
+    last = [source.add("money", schema_id) for schema_id in range(1, 51)][-1]
+    for schema_id in range(51, 101):
+        source.add("t-value", schema_id, Reference("m", "money", last.number))
+    ids.carry(WEST, "t", "t")
+    assert [one.schema_id for one in own.has] == list(range(1, 101))
+
+
+@dataclass
+class Slow(Own):
+    """A registry that takes its time for each version, and is told when that is."""
+
+    seconds: float = 2.0
+    source: Source = field(default_factory=Source)
+
+    def bring(self, wanted: Version) -> None:
+        super().bring(wanted)
+        self.source.time += self.seconds
+
+
+@pytest.mark.parametrize("anew", [False, True])
+def test_a_registry_that_is_slow_is_given_more_the_next_time(source: Source, anew: bool) -> None:
+    own = Slow(source=source)
+    last = [source.add("money", schema_id) for schema_id in range(1, 51)][-1]
+    for schema_id in range(51, 101):
+        source.add("t-value", schema_id, Reference("m", "money", last.number))
+    ids = SchemaIds(lambda: source, lambda _: own, clock=lambda: source.time)  # type: ignore[arg-type,return-value]
+    most = round(CARRY_S / own.seconds) + 1
+    for _ in range(3):
+        before = len(own.has)
+        with pytest.raises(InfrastructureError, match="goes on from version") as told:
+            ids.carry(WEST, "t", "t", anew=anew)
+        assert told.value.retriable
+        assert 0 < len(own.has) - before <= most
+    ids.carry(WEST, "t", "t", anew=anew)
+    assert [one.schema_id for one in own.has] == list(range(1, 101))
+
+
+def test_a_schema_that_refers_too_deep_is_refused(source: Source, own: Own, ids: SchemaIds) -> None:
+    source.add("s0", 1)
+    for depth in range(1, 2000):
+        source.add(f"s{depth}", depth + 1, Reference("r", f"s{depth - 1}", 1))
+    source.add("t-value", 2001, Reference("r", "s1999", 1))
+    with pytest.raises(CopyError, match="refer to fewer") as told:
+        ids.carry(WEST, "t", "t")
+    assert told.value.code == "schema_too_deep"
+    source.add("u-value", 2002, Reference("r", "s99", 1))
+    ids.carry(WEST, "u", "u")
+    assert len(own.has) == 101
 
 
 def test_a_registry_that_was_registered_anew_is_filled_anew(
