@@ -5,7 +5,6 @@ Part of the composition root (`__main__`): real clusters, registries and engines
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from threading import Lock
 
 from mesh_events.kafka.connection import Connection
 from mesh_events.kafka.transport import Tls
@@ -23,6 +22,7 @@ from processors.keepers.flows.ends import ClusterLogs, Reach
 from processors.keepers.flows.partition_limit import Most
 from processors.keepers.flows.starts import Starts
 from processors.keepers.forwarding import ForwardingKeeper
+from processors.keepers.gates import Gates
 from processors.keepers.keeper import Keeper
 from processors.keepers.lanes import SideBySide
 from processors.keepers.links.links import LinksKeeper, Mirrors
@@ -79,7 +79,7 @@ def enforcers(
     The connection is the governor's at the governance cluster; `image` tells the state of the log
     as the governor has folded it, `waiting` what it found waiting for a check.
     """
-    clusters, connects, gate = Admins(settings.tls), settings.connects(), Lock()
+    clusters, connects, gates = Admins(settings.tls), settings.connects(), Gates()
     schemas = SchemaIds(settings.registry, own_registry)
     starts = Starts()
     strangers = Strangers(founding.rights(), settings.drift, settings.look_s, starts)
@@ -104,7 +104,7 @@ def enforcers(
             settings.drift,
             strangers,
             settings.look_s,
-            gate,
+            gates,
             ProductTopics(settings.look_s),
         ),
         links_keeper(settings, connection, clusters, registry, schemas, connects, starts),
@@ -115,6 +115,7 @@ def enforcers(
                 errors=ErrorFiles(settings.home),
                 most_partitions=settings.statement_partitions,
                 starts=starts,
+                gates=gates,
             ),
             lambda domain: DomainEngine(domain, settings),
             settings.registry(),
@@ -128,7 +129,7 @@ def enforcers(
             image,
             LineageTopic(connection),
             registry.numbers,
-            gate,
+            gates,
             lanes=SideBySide("connectors"),
             schema_text=registry.avro_text,
             errors=ErrorFiles(settings.home),

@@ -311,8 +311,10 @@ def connector_sound(
     where = {"cluster": admin.name, "class": kind}
     if connect is None:
         return Finding(where, "invalid_connector", "this mesh has no Kafka Connect")
-    for topic in config.reads(intent.config):
-        if admin.topic(topic) is None:
+    reads = config.reads(intent.config)
+    there = admin.topic_ids(reads) if reads else {}
+    for topic in reads:
+        if topic not in there:
             return Finding(
                 {**where, "topic": topic},
                 "unknown_topic",

@@ -8,11 +8,9 @@ first, whether Connect answers or not.
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import is_
-from threading import Lock
 from traceback import format_exc
 
 import structlog
@@ -27,6 +25,7 @@ from processors.keepers.connectors import sink_topics
 from processors.keepers.connectors.look import SILENT_S, Look, Memory, withheld
 from processors.keepers.connectors.telling import ConnectorTelling
 from processors.keepers.flows.pace import Pace
+from processors.keepers.gates import Gates
 from processors.keepers.keeper import Reign, ReignOverError, guarded
 from processors.keepers.lanes import Job, Lanes, OneByOne, in_turn
 from processors.lineage.events import Lineage
@@ -71,8 +70,8 @@ class ConnectorsKeeper:
             looked at.
         lineage: where runs are told.
         versions: subject -> the versions that the registry has of it.
-        gate: held while rights that hang on grants are given; the rights keeper holds it while it
-            takes them, so that none is given again by an older state.
+        gates: held while rights that hang on grants are given; the rights keeper holds them while
+            it takes such, so that none is given again by an older state.
         pace: how often to look.
         lanes: connectors of different Connect clusters, and of different clusters of Kafka, are
             kept side by side.
@@ -86,7 +85,7 @@ class ConnectorsKeeper:
     latest: Callable[[], Image]
     lineage: Lineage
     versions: Callable[[str], Sequence[int]]
-    gate: AbstractContextManager[object] = field(default_factory=Lock)
+    gates: Gates = field(default_factory=Gates)
     pace: Pace = field(default_factory=Pace)
     lanes: Lanes = field(default_factory=OneByOne)
     settle_s: float = SETTLE_S
@@ -103,6 +102,8 @@ class ConnectorsKeeper:
     # lane -> the reign in which nothing was to run there, and nothing did, and what was asked then
     _still: dict[str, tuple[Reign, _Asked]] = field(default_factory=dict)
     _cleared: set[str] = field(default_factory=set)
+    # when a connector had its turn
+    _had: dict[str, float] = field(default_factory=dict)
 
     def reconcile(self, image: Image, reign: Reign) -> None:
         """Compare and repair every connector once, those of each cluster in a lane of their own."""
@@ -169,10 +170,10 @@ class ConnectorsKeeper:
         image: Image,
         reign: Reign,
     ) -> None:
-        turns = in_turn(sorted(standing, key=lambda one: one.id), lambda one: one.domain)
-        # what is not to run comes first: its rights are to go, whatever holds up the others
-        order = sorted(turns, key=lambda one: _wanted(one, image))
-        done = self._look(lane, connect, order, image, reign)
+        # a look may end before all had their turn: then they come first in the next one
+        waiting = sorted(standing, key=lambda one: (self._had.get(one.id, _NEVER), one.id))
+        turns = in_turn(waiting, lambda one: one.domain)
+        done = self._look(lane, connect, turns, image, reign)
         if any(_wanted(one, image) for one in standing):
             self._still.pop(lane, None)
         elif done and lane not in self._silent:
@@ -191,9 +192,7 @@ class ConnectorsKeeper:
         """Settle each connector, and wait a while for those on their way; whether all are."""
         deadline = self.pace.clock() + self.settle_s
         left = {one.id: self._of(connect, one, image, reign) for one in standing}
-        for look in left.values():
-            if not _wanted(look.connector, image):
-                self._guarded(look, look.disarm)
+        self._begin(left.values(), deadline, image)
         if self._may_rest(lane, connect, standing, image, reign):
             return True
         while left:
@@ -211,6 +210,18 @@ class ConnectorsKeeper:
             if left:
                 time.sleep(STARTING_S if deployed is None else POLL_S)
         return True
+
+    def _begin(self, looks: Iterable[Look], deadline: float, image: Image) -> None:
+        """Take the rights of what is not to run first, whatever holds up the others."""
+        for look in looks:
+            if look.memory.begun is not None:
+                self._guarded(look, look.begin)
+        for look in looks:
+            if not _wanted(look.connector, image):
+                self._guarded(look, look.disarm)
+                self._had[look.connector.id] = self.pace.clock()
+                if self.pace.clock() > deadline:
+                    return
 
     def _may_rest(
         self,
@@ -270,6 +281,7 @@ class ConnectorsKeeper:
             look.deployed = deployed.get(name)
             if self._guarded(look, partial(look.settle, image)):
                 del left[name]
+            self._had[name] = self.pace.clock()
             if self.pace.clock() > deadline and left:
                 return False
         return True
@@ -285,8 +297,8 @@ class ConnectorsKeeper:
     ) -> Look:
         memory = self._memories.get(connector.id)
         if memory is None or memory.generation != connector.generation:
-            failed = None if memory is None else memory.failed
-            memory = Memory(connector.generation, failed=failed)
+            failed, begun = (None, None) if memory is None else (memory.failed, memory.begun)
+            memory = Memory(connector.generation, failed=failed, begun=begun)
         voice = ConnectorTelling(connector, image, reign, self.lineage, self.schema_text)
         admin = lambda: self.clusters(image, connector.cluster)  # noqa: E731 - asked for late
         return Look(self, connect, connector, admin, voice, reign, memory)

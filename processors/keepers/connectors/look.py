@@ -5,7 +5,6 @@ loses its rights first.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -24,6 +23,7 @@ from processors.keepers.connectors import sink_topics
 from processors.keepers.connectors.telling import ConnectorTelling
 from processors.keepers.flows.ends import until
 from processors.keepers.flows.pace import Pace
+from processors.keepers.gates import Gates
 from processors.keepers.keeper import Reign
 from processors.keepers.retry import wait_before
 from processors.spark.error_files import ErrorFiles
@@ -31,6 +31,7 @@ from projections.connectors.config import replaces_rows
 from projections.connectors.state import Connector, State
 from projections.identity import LOGIN_TAKEN
 from projections.image import Image
+from projections.lineage.runs import open_run
 from projections.lineage.sources import not_granted
 from projections.links import Desired
 
@@ -73,7 +74,8 @@ class Memory:
     `lonely` since no task of it runs; `faulty` since a server does not answer for it; `shaken`: it
     has to run for a while before that is told; `seen_in`: epoch of the reign that saw it run last.
     `started`: the topics, with their ids, as which a sink was started; `partitions` that these had,
-    of one that replaces rows.
+    of one that replaces rows. `begun`: a run that was reported, and the one before, until the log
+    counts it: one that was stopped meanwhile never ran.
     """
 
     generation: int
@@ -90,12 +92,13 @@ class Memory:
     lineage: float = _NEVER
     started: sink_topics.TopicIds = field(default_factory=dict)
     partitions: Mapping[str, int] = field(default_factory=dict)
+    begun: tuple[str, str | None] | None = None
 
 
 class Around(Protocol):
     """What the keeper knows beside one look."""
 
-    gate: AbstractContextManager[object]
+    gates: Gates
     pace: Pace
     errors: ErrorFiles | None
 
@@ -152,6 +155,14 @@ class Look:
     topics: sink_topics.TopicIds = field(default_factory=dict)
     partitions: Mapping[str, int] = field(default_factory=dict)
 
+    def begin(self) -> bool:
+        """Put a run into the lineage that the log counts by now."""
+        if self.memory.begun is not None and self.memory.begun[0] == self.connector.run:
+            run, before = self.memory.begun
+            self.memory = replace(self.memory, begun=None, lineage=self._now())
+            self.voice.began(run, before)
+        return True
+
     def settle(self, image: Image) -> bool:
         """Do what is next; whether nothing more is to be done for now."""
         if self.connector.desired is Desired.REMOVED:
@@ -167,7 +178,7 @@ class Look:
                 return False
             self.tell(reason.code, str(reason))
             # what comes back begins anew
-            self.memory = Memory(self.connector.generation)
+            self.memory = Memory(self.connector.generation, begun=self.memory.begun)
             return True
         if sink_topics.has_other_positions(self.connector, self.memory.started, self.topics):
             return self._reads_anew(image)
@@ -440,14 +451,15 @@ class Look:
         if self.connector.state is not State.ACTIVE:
             if self.memory.shaken and now - since < MENDED_S:
                 return False
-            self.voice.activated(
+            run = self.voice.activated(
                 principal_of(self.connector.id),
                 len(deployed.tasks),
                 self.memory.attempts,
                 self.topics,
                 self.partitions,
             )
-            self.memory = replace(self.memory, shaken=False, seen_in=self.reign.epoch)
+            begun = run, open_run(self.connector)
+            self.memory = replace(self.memory, shaken=False, seen_in=self.reign.epoch, begun=begun)
         elif self._reads_unknown():
             # one that ran before topics had ids on the log, or a topic that was created later
             self.voice.reads(self.topics, self.partitions)
@@ -485,7 +497,7 @@ class Look:
         actual = admin.rights(principal=principal)
         if actual == wanted:
             return
-        with self.keeper.gate:
+        with self.keeper.gates(connector.cluster):
             latest = self.keeper.latest()
             if (reason := withheld(connector, latest)) is not None:
                 raise reason

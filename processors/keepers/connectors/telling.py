@@ -41,11 +41,20 @@ class ConnectorTelling:
         restarts: int,
         topic_ids: Mapping[str, str],
         partitions: Mapping[str, int],
-    ) -> None:
-        """It and all of its tasks run; a sink reads the topics with these ids and partitions."""
+    ) -> str:
+        """It and all of its tasks run; a sink reads the topics with these ids and partitions.
+
+        Returns the run that has begun, if the log counts this: see `began`.
+        """
         run = new_id()
-        at = self._activated(principal, run, tasks, restarts, topic_ids, partitions)
-        self._end(RunState.ABORT, at)
+        self._activated(principal, run, tasks, restarts, topic_ids, partitions)
+        return run
+
+    def began(self, run: str, before: str | None) -> None:
+        """A run that the log counts, and the end of the one before; for the lineage only."""
+        for one in self.connector.ended:
+            if one.run == before:
+                self.ended(one)
         self._tell(RunState.START, run)
 
     def reads(self, topic_ids: Mapping[str, str], partitions: Mapping[str, int]) -> None:

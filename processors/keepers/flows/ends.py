@@ -18,6 +18,7 @@ from processors.keepers.flows.elections import require_clean
 from processors.keepers.flows.flow import F
 from processors.keepers.flows.partition_limit import MOST_PARTITIONS
 from processors.keepers.flows.starts import Starts
+from processors.keepers.gates import Gates
 from processors.registries.schema_ids import Carried, OneRegistry
 from processors.spark.error_files import ErrorFiles
 from projections.image import Image
@@ -94,6 +95,7 @@ class Reach(NamedTuple):
     errors: where the full texts of errors are kept; None: nowhere.
     most_partitions: of a topic that is read there.
     starts: where starts that are under way are noted; None: nobody else asks for them.
+    gates: held while rights that hang on grants are given; None: nobody else takes them.
     """
 
     admin: Clusters
@@ -102,6 +104,7 @@ class Reach(NamedTuple):
     errors: ErrorFiles | None = None
     most_partitions: int = MOST_PARTITIONS
     starts: Starts | None = None
+    gates: Gates | None = None
 
 
 @dataclass(frozen=True, slots=True)

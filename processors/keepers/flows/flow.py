@@ -120,8 +120,8 @@ class Kind(Protocol[F]):
     def require_still(self, flow: F) -> None:
         """Raise CopyError if the latest word of the log is that the flow may not run.
 
-        Called when its rights are there and nothing was read yet: what was decided since a start
-        began must not be read under.
+        Called before its rights are given, and when they are there and nothing was read yet: what
+        was decided since a start began must not be read under.
         """
 
     def require_size(self, ends: "Ends[F]", source: Topic) -> None:

@@ -15,16 +15,16 @@ from typing import Any, Generic
 import structlog
 
 from mesh_events.errors import InfrastructureError, MeshError
-from processors.keepers.flows.ends import Logs
+from processors.keepers.flows.ends import Reach
 from processors.keepers.flows.flow import F, Kind, Voice
 from processors.keepers.flows.pace import Memories, Memory, Pace
 from processors.keepers.flows.progress import Progress
 from processors.keepers.flows.starting import FlowStart
 from processors.keepers.flows.stopping import FlowEnd
+from processors.keepers.gates import Gates
 from processors.keepers.keeper import Reign, ReignOverError, guarded
 from processors.keepers.lanes import Claims, Job, Lanes, OneByOne, for_a_while
 from processors.keepers.retry import wait_before
-from processors.spark.error_files import ErrorFiles
 from projections.image import Image
 from projections.links import Desired
 from spark_streams.engine import Failed, FlowEngine, Running, States
@@ -52,10 +52,9 @@ class Flows(Generic[F]):
         kind: what they are.
         ending: how they end.
         engine: runs their queries.
-        logs: looks into topics.
+        reach: looks into topics.
         pace: how often and how long.
         lanes: flows of different queues, and some of each queue, are kept side by side.
-        errors: where the full texts of errors are kept; None: nowhere.
     """
 
     def __init__(
@@ -63,16 +62,17 @@ class Flows(Generic[F]):
         kind: Kind[F],
         ending: FlowEnd[F],
         engine: FlowEngine,
-        logs: Logs,
+        reach: Reach,
         pace: Pace,
         lanes: Lanes | None = None,
-        errors: ErrorFiles | None = None,
     ) -> None:
         self._kind: Kind[F] = kind
-        self._errors = errors
+        self._errors = reach.errors
         self._engine, self._pace = engine, pace
         self._lanes = lanes or OneByOne()
-        self._starting: FlowStart[F] = FlowStart(kind, engine, logs, pace.quiet, ending.starts)
+        self._starting: FlowStart[F] = FlowStart(
+            kind, engine, reach.logs, pace.quiet, ending.starts, reach.gates or Gates()
+        )
         self._ending: FlowEnd[F] = ending
         self._memory = Memories()
         self._progress: Progress[F] = Progress(kind, pace, self._memory)

@@ -18,6 +18,7 @@ from processors.keepers.flows.copy_settings import max_record_bytes
 from processors.keepers.flows.ends import Ends, Logs, allowed
 from processors.keepers.flows.flow import F, Kind, Plan, Started, Voice
 from processors.keepers.flows.starts import Starts
+from processors.keepers.gates import Gates
 from processors.keepers.keeper import Reign
 from spark_streams.engine import CopySpec, FlowEngine
 from spark_streams.errors import ENGINE_FULL, EngineError
@@ -33,14 +34,21 @@ class FlowStart(Generic[F]):
         logs: looks into topics.
         quiet_s: for how long a fenced destination has to stand still, seconds.
         starts: where it is noted as whom a start writes.
+        gates: held while it is let in at the source.
     """
 
     def __init__(
-        self, kind: Kind[F], engine: FlowEngine, logs: Logs, quiet_s: float, starts: Starts
+        self,
+        kind: Kind[F],
+        engine: FlowEngine,
+        logs: Logs,
+        quiet_s: float,
+        starts: Starts,
+        gates: Gates,
     ) -> None:
         self._kind: Kind[F] = kind
         self._engine, self._logs, self._quiet_s = engine, logs, quiet_s
-        self._starts = starts
+        self._starts, self._gates = starts, gates
         # flow -> principal of an attempt that ended before the engine had it
         self._unused: dict[str, str] = {}
 
@@ -115,8 +123,11 @@ class FlowStart(Generic[F]):
         more_there, more_here = ends.more_rights(writer)
         reading: set[Binding] = {right for topic in flow.reads for right in reader(writer, topic)}
         claims: list[Binding] = [fence.claim(writer, topic) for topic in flow.writes]
-        reign.check()
-        ends.source.grant(sorted(reading.union(more_there)))
+        with self._gates(flow.source_cluster):
+            # planning took its time: what was revoked meanwhile is not given again
+            self._kind.require_still(flow)
+            reign.check()
+            ends.source.grant(sorted(reading.union(more_there)))
         reign.check()
         ends.destination.grant(claims + more_here)
 

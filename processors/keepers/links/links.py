@@ -145,8 +145,8 @@ class LinksKeeper:
         return kind.servers[runs]
 
     def _flows(self, kind: "Copying", engine: FlowEngine, lanes: Lanes | None) -> Flows[Link]:
-        ending, reach = LinkEnd(kind, engine, self._pace.quiet, self._starts), self._reach
-        return Flows(kind, ending, engine, reach.logs, self._pace, lanes, reach.errors)
+        ending = LinkEnd(kind, engine, self._pace.quiet, self._starts)
+        return Flows(kind, ending, engine, self._reach, self._pace, lanes)
 
     def _leave(self, server: "_Server", moved: Iterable[Link], reign: Reign) -> None:
         """Let an engine forget, now and then, the links that another one has taken over."""

@@ -6,9 +6,7 @@ counts as applied or gone only after it was seen so there.
 
 import time
 from collections.abc import Iterable
-from contextlib import AbstractContextManager
 from operator import is_
-from threading import Lock
 
 import structlog
 
@@ -20,6 +18,7 @@ from processors.clusters.principals import Held, Holder, held
 from processors.clusters.rights import Binding, Operation, Resource, Wish
 from processors.crash_points import crash_point
 from processors.keepers.checks.checks import Clusters
+from processors.keepers.gates import Gates
 from processors.keepers.keeper import Reign, guarded
 from processors.keepers.lanes import Job, Lanes, OneByOne, for_a_while, in_turn
 from processors.keepers.rights.strangers import LOOK_S, Strangers
@@ -110,7 +109,7 @@ class RightsKeeper:
         policy: what is done about rights that the log says are there or gone, and are not.
         strangers: looks for rights that nobody granted; nobody does without it.
         look_s: seconds from one look at a cluster to the next when no wish changed.
-        gate: held while rights that hung on a grant are taken; who gives such rights holds it too.
+        gates: held while rights that hung on a grant are taken; who gives such rights holds them.
         topics: looks for the topics of products; nobody does without it.
     """
 
@@ -123,12 +122,12 @@ class RightsKeeper:
         policy: Policy = Policy.REPAIR,
         strangers: Strangers | None = None,
         look_s: float = LOOK_S,
-        gate: AbstractContextManager[object] | None = None,
+        gates: Gates | None = None,
         topics: ProductTopics | None = None,
     ) -> None:
         self._clusters, self._lanes = clusters, lanes or OneByOne()
         self._policy, self._strangers, self._look_s = policy, strangers, look_s
-        self._gate, self._topics = gate or Lock(), topics
+        self._gates, self._topics = gates or Gates(), topics
         self._looked: dict[str, tuple[tuple[object, ...], float]] = {}
         # cluster -> when drift was looked for last, or was to be for the first time
         self._compared: dict[str, float] = {}
@@ -174,6 +173,9 @@ class RightsKeeper:
         try:
             with guarded(f"cluster {cluster}"):
                 admin = self._clusters(image, cluster)
+                with self._gates(cluster):
+                    # who gave by an older state has done so; who comes later asks the log
+                    pass
                 actual = set(admin.rights())
                 here = held(image, actual)
                 wishes = [*wishes, *returned(image, cluster, here)]
@@ -317,7 +319,7 @@ class RightsKeeper:
         """Withdraw what statements and connectors hold by an ended grant, before it is told."""
         if not theirs:
             return
-        with self._gate:
+        with self._gates(wish.cluster):
             reign.check()
             admin.withdraw(sorted(theirs))
             for principal in {right.principal for right in theirs}:

@@ -111,10 +111,7 @@ class StatementsKeeper:
             engine = self._engines(domain)
             kind = Streaming(self._clusters, engine, self._schemas, self._latest, self._lineage)
             ending = StatementEnd(kind, engine, self._pace.quiet, self._starts)
-            reach = self._clusters
-            self._domains[domain] = Flows(
-                kind, ending, engine, reach.logs, self._pace, errors=reach.errors
-            )
+            self._domains[domain] = Flows(kind, ending, engine, self._clusters, self._pace)
         return self._domains[domain]
 
 

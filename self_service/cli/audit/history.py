@@ -220,7 +220,7 @@ def conversation(
         and (one.correlation in threads or request in _named(one))
         and (parties is None or one.speaker in parties or _is_of_the_mesh(one, request))
     }
-    found = _followed(every, seeds | {start.offset})
+    found = _followed(every, start, seeds)
     offsets = {one.offset for one in found} | _causes(every, found)
     return [one for one in every if one.offset in offsets]
 
@@ -253,22 +253,25 @@ def consequences(every: Sequence[Step], start: Step) -> list[Step]:
     What followed: facts that name the decision's generation, and the governor's own intents
     whose ids are derived from it, with what followed from those.
     """
-    return _followed(every, {start.offset})
+    return _followed(every, start, set())
 
 
-def _followed(every: Sequence[Step], seeds: set[int]) -> list[Step]:
-    """The steps at the offsets `seeds` and what followed from them: one walk over the log."""
+def _followed(every: Sequence[Step], start: Step, seeds: set[int]) -> list[Step]:
+    """A step, those at the offsets `seeds`, and what followed: one walk over the log."""
     found: dict[int, Step] = {}
     generations, expected, decisions = set[int](), set[str](), set[int | None]()
     for one in every:
         follows = (
-            one.offset in seeds
+            one.offset == start.offset
+            or one.offset in seeds
             or one.about in found
             or one.offset in decisions
             or (one.id in expected and one.speaker == MESH_DOMAIN)
             or getattr(one.event, "generation", None) in generations
         )
-        if not follows or (one.kind == Kind.FACT and one.outcome == IGNORED):
+        # what is asked for is shown, also where it counts for nothing
+        is_nothing = one.kind == Kind.FACT and one.outcome == IGNORED and one.offset != start.offset
+        if not follows or is_nothing:
             continue
         found[one.offset] = one
         decisions.add(one.decided_at)

@@ -272,12 +272,14 @@ def _inside(
 ) -> Iterator[str]:
     nodes: list[tuple[str, Iterable[str]]] = []
     origins = _origins(scene, step, place, direction) or {}
-    if step.kind == "statement":
-        for out, found in origins.items():
+    # what is called otherwise than where it comes from is told by itself
+    same = [] if step.kind == "statement" else [out for out in origins if _is_same(out, origins)]
+    if same:
+        nodes.append((f"{', '.join(same)} from {step.reads[0][1]}, each as it is", []))
+    for out, found in origins.items():
+        if out not in same:
             made = ", ".join(_column(*one) for one in found) or "nothing that is read"
             nodes.append((f"{out} from {made}", []))
-    elif origins:
-        nodes.append((f"{', '.join(origins)} from {step.reads[0][1]}, each as it is", []))
     for number, one in enumerate(branches):
         role = ""
         if direction == "upstream" and step.kind == "statement":
@@ -291,6 +293,11 @@ def _inside(
     for text, inside in _marked(nodes):
         yield text
         yield from inside
+
+
+def _is_same(column: str, origins: Origins) -> bool:
+    """Whether a column is made of the one of its name alone."""
+    return [name for _, name in origins[column]] == [column]
 
 
 def _marked(nodes: list[tuple[str, Iterable[str]]]) -> Iterator[tuple[str, Iterator[str]]]:

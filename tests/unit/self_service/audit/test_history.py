@@ -422,6 +422,9 @@ def test_a_copy_of_what_the_mesh_has_said_is_no_news(log: PaperLog) -> None:
         (kind, "ignored") for kind in kinds
     ]
     assert conversation(after, start, {"east", "west"}) == explained
+    for one in after[len(before) :]:
+        assert one in conversation(after, one)
+        assert consequences(after, one)[0] is one
 
 
 def test_who_claims_to_be_another_domain_is_found_by_its_own_name(log: PaperLog) -> None:

@@ -16,7 +16,7 @@ from projections.connectors.config import JDBC_SINK, POSTGRES
 from projections.lineage.graph import downstream, upstream
 from self_service.cli.app import app
 from self_service.cli.lineage.columns import Columns
-from self_service.cli.lineage.commands import Scene, _behind, _boxes, _document
+from self_service.cli.lineage.commands import Scene, _behind, _boxes, _document, _lines
 from self_service.cli.lineage.picture import LONGEST_LINE, MOST_ROWS, Picture, svg, write_png
 from self_service.cli.mesh.context import Mesh
 from tests import paper_story as story
@@ -62,6 +62,30 @@ class Schemas:
         fields = [{"name": one, "type": "int"} for one in columns.split()]
         record = {"type": "record", "name": "R", "fields": fields}
         return {1: json.dumps(record)} if fields else {}
+
+
+def test_columns_that_get_another_name_are_told_by_their_own_line() -> None:
+    log = PaperLog()
+    story.published(log)
+    renamed = {
+        "transforms": "route,row,t",
+        "transforms.row.type": "io.debezium.transforms.ExtractNewRecordState",
+        "transforms.t.type": "org.apache.kafka.connect.transforms.ReplaceField$Value",
+        "transforms.t.renames": "ssn:note,note:ssn",
+    }
+    log.say(ConnectorAdded, "east", **story.connector(more=renamed))
+    story.settle(log)
+    image, place = log.image, ("east", "east.orders")
+    registry: Any = Schemas(east_orders="id note ssn")
+    tree = upstream(image, place)
+    lines = [*_lines(Scene(image, Columns.of(registry, image, [tree])), tree, "upstream")]
+    told = [one.split("─ ")[-1] for one in lines if " from " in one]
+    table = tree.steps[0][0].reads[0][1]
+    assert told == [
+        f"id from {table}, each as it is",
+        f"note from {table}.ssn",
+        f"ssn from {table}.note",
+    ]
 
 
 def test_columns_are_rows_with_arrows_from_table_to_reader() -> None:

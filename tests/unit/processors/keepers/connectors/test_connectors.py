@@ -72,7 +72,42 @@ def test_a_connector_runs_as_itself_with_its_secret_by_reference(
     own = Binding(PRINCIPAL, Operation.WRITE, Resource.TOPIC, "east.", prefixed=True)
     task = Binding(PRINCIPAL, Operation.ALL, Resource.TRANSACTIONAL_ID, f"workers-{NAME}-0")
     assert {own, task} <= made.east.bindings
-    assert [kind.name for kind, *_ in made.lineage.told] == ["START"]
+    assert made.lineage.told == []
+    made.look()
+    assert [kind.name for kind, *_ in made.lineage.told] == ["START", "RUNNING"]
+
+
+def test_a_run_that_the_log_does_not_count_has_no_lineage(made: MemoryConnector) -> None:
+    made.add()
+    made.look()
+    before = made.log.image
+    # it is stopped while the look goes on that finds it running
+    made.say(ConnectorStopped)
+    made.time += 2
+    made.keeper.reconcile(before, made.reign)
+    assert made.said() == ["Activated"]
+    assert made.connector.run is None
+    made.look(times=4)
+    assert made.said() == ["Activated", "Halted"]
+    assert made.lineage.told == []
+
+
+def test_each_connector_has_its_turn_however_many_come_before_it(made: MemoryConnector) -> None:
+    made.add()
+    names = [f"east.c{number}" for number in range(8)]
+    for name in names:
+        fields = {**story.connector(more={"table.include.list": f"public.{name[5:]}"})}
+        made.log.say(ConnectorAdded, "east", **{**fields, "connector": name})
+    made.log.govern()
+    rights = made.east.rights
+
+    def slow(**by: Any) -> Any:
+        made.time += 1
+        return rights(**by)
+
+    made.east.rights = slow  # type: ignore[method-assign]
+    made.look(10, times=4 * len(names))
+    assert {one.state for one in made.log.image.connectors.values()} == {ConnectorState.ACTIVE}
 
 
 def test_what_stays_as_it_is_is_left_alone(made: MemoryConnector) -> None:
