@@ -146,7 +146,7 @@ class DomainFrozen(DomainIntent):
     duration_ms: int | None = Field(
         default=None,
         description="It lasts so long from its acceptance on, by the mesh's clock, whatever the "
-        "emitter's clock shows; a year at most",
+        "emitter's clock shows; while clocks disagree, by the one that is ahead; a year at most",
     )
 
 

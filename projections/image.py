@@ -105,6 +105,14 @@ class Image(NamedTuple):
         return None if self.clocks_disagree else time
 
 
+    def latest(self, time: int) -> int:
+        """What the clock that is ahead of the others shows at `time` of the mesh's clock, ms.
+
+        Whichever of them is wrong, what is counted from there lasts as long as was asked for.
+        """
+        return time + max(0, self.skew, self.worker_skew) if self.clocks_disagree else time
+
+
 EMPTY = Image()
 
 

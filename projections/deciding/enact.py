@@ -64,7 +64,7 @@ def _(event: intents.KeyRevoked, image: Image, at: Acceptance) -> Image:
 def _(event: intents.DomainFrozen, image: Image, at: Acceptance) -> Image:
     until = milliseconds(event.until)
     if event.duration_ms is not None:
-        until = at.time + event.duration_ms
+        until = image.latest(at.time) + event.duration_ms
     elif image.clocks_disagree:
         # whichever clock is wrong, the freeze lasts as long as the operator has asked for
         until = max(until, at.time + until - milliseconds(event.meta.time))

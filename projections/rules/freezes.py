@@ -84,7 +84,7 @@ def _(intent: DomainReleased, case: Case) -> Verdict:
 def _end(intent: DomainFrozen, case: Case) -> tuple[int, int, str]:
     """When it ends by the mesh's clock, how long it lasts, and how it says so."""
     if intent.duration_ms is not None:
-        end = case.clock + intent.duration_ms
+        end = case.image.latest(case.clock) + intent.duration_ms
         return end, intent.duration_ms, f"one of {intent.duration_ms} ms"
     until = milliseconds(intent.until)
     return until, until - milliseconds(intent.meta.time), intent.until.isoformat()
