@@ -2,8 +2,9 @@
 
 import itertools
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -20,6 +21,7 @@ from mesh_events.meta import Meta, derived_id
 from processors import founding
 from processors.clusters.drift import Policy
 from processors.clusters.rights import Acl, Binding, Operation, Resource, reader
+from processors.keepers.gates import Gates
 from processors.keepers.lanes import Job, OneByOne
 from processors.keepers.rights import rights as rights_room
 from processors.keepers.rights.rights import RightsKeeper
@@ -546,3 +548,33 @@ def test_a_crash_after_the_repair_leaves_it_made_and_untold(
     world.look(3)
     assert set(RIGHT) <= world.east.bindings
     assert world.told() == []
+
+
+def test_rights_are_read_once_nobody_gives_them_by_an_older_state(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World(monkeypatch, Policy.REPAIR)
+    done: list[str] = []
+
+    class Noted(Gates):
+        def __call__(self, cluster: str) -> AbstractContextManager[object]:
+            done.append(f"gate of {cluster}")
+            return super().__call__(cluster)
+
+    rights = world.east.rights
+
+    def read(**by: Any) -> Any:
+        done.append("rights of east")
+        return rights(**by)
+
+    world.east.rights = read  # type: ignore[method-assign]
+    world.keeper = RightsKeeper(world._admin, None, Policy.REPAIR, gates=Noted())
+    world.look()
+    assert done.index("gate of east") < done.index("rights of east")
+
+
+def test_a_gate_is_one_clusters_own() -> None:
+    gates = Gates()
+    with gates("east"), gates("west"):
+        assert gates("east") is gates("east")
+        assert not cast(Any, gates("east")).acquire(blocking=False)

@@ -94,6 +94,21 @@ def test_a_freeze_with_a_duration_ends_by_the_clock_of_the_mesh_alone(
     assert said_by(log, "west") == Accepted()
 
 
+@pytest.mark.parametrize("worker_skew", [HOUR_MS, 0, TOLERANCE_MS, -HOUR_MS])
+def test_a_freeze_with_a_duration_lasts_so_long_by_the_clock_that_is_ahead(
+    log: PaperLog, worker_skew: int
+) -> None:
+    fields = {"domain": "west", "until": at(log.now), "duration_ms": HOUR_MS, "reason": "seen"}
+    offset = log.operator(intents.DomainFrozen, **fields)
+    log.rule(offset, Accepted(), worker_skew=worker_skew)
+    lasts = log.image.identity.freezes["west"].until - log.image.clock
+    assert lasts == HOUR_MS + (HOUR_MS if worker_skew == HOUR_MS else 0)
+    # the same again is not shorter
+    offset = log.operator(intents.DomainFrozen, **fields)
+    again, clock = log.image.intents.undecided[offset], log.image.clock
+    assert decide(log.image, again, clock, worker_skew=worker_skew) == Accepted()
+
+
 @pytest.mark.parametrize("duration_ms", [-1, 0, 367 * 24 * HOUR_MS, 2**63 - 1])
 def test_a_freeze_lasts_for_a_time_and_a_year_at_most(log: PaperLog, duration_ms: int) -> None:
     fields = {"domain": "west", "until": at(log.now + 10_000), "reason": "its key was seen"}

@@ -1,6 +1,8 @@
 """The statements keeper over a cluster and an engine in memory, dying wherever it can."""
 
 import json
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -362,6 +364,31 @@ def test_a_grant_that_ends_while_it_starts_is_noticed_before_anything_is_read(
     assert made.east.bindings == {
         one for one in made.east.bindings if one.operation is Operation.DESCRIBE
     }
+    assert codes(made) == ["domain_quarantined"]
+
+
+def test_a_grant_that_ends_while_a_start_is_planned_is_given_no_right(
+    made: MemoryStatement,
+) -> None:
+    made.produce("good")
+    made.desk.quarantine(on=True)
+    cut = made.desk.image
+    made.desk.quarantine(on=False)
+    room, grant = made.engine.require_room, made.east.grant
+    rights: list[Binding] = []
+
+    def ends(*about: Any) -> None:
+        made.latest = lambda: cut
+        room(*about)
+
+    def noted(wanted: Sequence[Binding]) -> None:
+        rights.extend(wanted)
+        grant(wanted)
+
+    made.engine.require_room = ends  # type: ignore[method-assign]
+    made.east.grant = noted  # type: ignore[method-assign]
+    made.reconcile()
+    assert rights == []
     assert codes(made) == ["domain_quarantined"]
 
 
