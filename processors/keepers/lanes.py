@@ -101,11 +101,14 @@ class Claims:
 
 @dataclass(slots=True)
 class _Lane:
-    """`job` is under way since `since`; `told` is the last fact that was on the log at its end."""
+    """`job` has begun at `since`, which is None while it waits for a thread.
+
+    `told` is the last fact that was on the log at the end of the one before.
+    """
 
     job: "Future[int] | None" = None
     reign: Reign | None = None
-    since: float = 0.0
+    since: float | None = None
     told: int = -1
 
 
@@ -126,8 +129,8 @@ class SideBySide:
         for name in sorted(jobs):
             lane = self._lanes.setdefault(name, _Lane())
             if lane.job is None and lane.told <= image.offset:
-                lane.since, lane.reign = time.monotonic(), reign
-                lane.job = self._pool.submit(_telling, jobs[name], reign)
+                lane.since, lane.reign = None, reign
+                lane.job = self._pool.submit(_telling, lane, jobs[name], reign)
         busy = {lane.job for lane in self._lanes.values() if lane.job is not None}
         wait(busy, timeout=PATIENCE_S)
         self._look(reign)
@@ -136,7 +139,8 @@ class SideBySide:
         """Take in the jobs that have ended; raises what one of them raised under this reign."""
         faults: list[BaseException] = []
         for name, lane in self._lanes.items():
-            job, busy = lane.job, time.monotonic() - lane.since
+            job, since = lane.job, lane.since
+            busy = 0.0 if since is None else time.monotonic() - since
             if job is not None and job.done():
                 lane.job = None
                 fault = job.exception()
@@ -154,7 +158,8 @@ class SideBySide:
             raise faults[0]
 
 
-def _telling(job: Job, reign: Reign) -> int:
+def _telling(lane: _Lane, job: Job, reign: Reign) -> int:
     """Do the job; the offset of the last fact that was reported by its end."""
+    lane.since = time.monotonic()
     job()
     return reign.last_report

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
@@ -94,6 +95,32 @@ def test_a_lane_that_hangs_for_good_is_an_error(
     monkeypatch.setattr(module, "STALL_S", 0.01)
     with pytest.raises(StateFaultError, match="hangs at east"):
         lanes.run({"east": lambda: gate.wait() and None}, EMPTY, PaperReign())  # type: ignore[arg-type]
+
+
+def test_a_lane_that_waits_for_a_thread_does_not_hang(
+    gate: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, first = [1000.0], threading.Event()
+    monkeypatch.setattr(module, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(module, "_MOST", 1)
+    monkeypatch.setattr(module, "STALL_S", 60.0)
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    lanes, begun = SideBySide("test"), threading.Event()
+
+    def second() -> None:
+        begun.set()
+        gate.wait()
+
+    jobs = {"east": lambda: first.wait() and None, "west": second}
+    lanes.run(jobs, EMPTY, PaperReign())  # type: ignore[arg-type]
+    now[0] += 50
+    first.set()
+    assert begun.wait(60)
+    now[0] += 50
+    lanes.run({}, EMPTY, PaperReign())  # type: ignore[arg-type]
+    now[0] += 50
+    with pytest.raises(StateFaultError, match="hangs at west for 100 s"):
+        lanes.run({}, EMPTY, PaperReign())  # type: ignore[arg-type]
 
 
 def test_the_end_of_an_earlier_reign_is_no_news_to_the_next(lanes: SideBySide) -> None:
