@@ -1,9 +1,18 @@
 """The end of the story: the log answers for all of it, now and as of every earlier moment."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from mesh_events.meta import MESH_DOMAIN
 from self_service.demo.stage import Stage, items
+
+SAID = [
+    ("east", "ProductPublished", "accepted"),
+    ("west", "AccessRequested", "accepted"),
+    ("west", "AccessGranted", "rejected own_request"),
+    ("east", "AccessGranted", "accepted"),
+    ("east", "AccessRevoked", "accepted"),
+]
 
 
 def tell_audit(stage: Stage, product: str, request: str, moments: Mapping[str, str]) -> None:
@@ -16,10 +25,24 @@ def tell_audit(stage: Stage, product: str, request: str, moments: Mapping[str, s
         moments: name of a moment -> its time, ISO 8601, as the story kept them.
     """
     stage.chapter("The audit: who did what, when and why")
-    for entry in items(stage.sdm("audit", "log", "--product", product).data):
+    entries = items(stage.sdm("audit", "log", "--product", product).data)
+    for entry in entries:
         told = ("time", "actor", "type", "outcome", "detail")
         stage.tell(" ".join(str(entry.get(name, "")) for name in told))
-    stage.sdm("trace", request)
+    said = _said(entries)
+    stage.check(
+        "the log tells what each domain said about the product, and what came of it",
+        said == SAID,
+        str(said),
+    )
+    traced = stage.sdm("trace", request).data
+    effects = [one["type"] for one in items(traced["steps"]) if one["step"] == "effect"]
+    stage.check(
+        "the trace of the request leads from its rights to the purged copy",
+        _in_order(effects, "AclApplied", "AclRemoved")
+        and _in_order(effects, "LinkActivated", "LinkStopped", "CopyPurged"),
+        str(effects),
+    )
     verdict = stage.sdm("audit", "verify").data
     stage.check(
         "every signature and decision on the log holds", _says(verdict, "valid"), str(verdict)
@@ -46,6 +69,24 @@ def tell_audit(stage: Stage, product: str, request: str, moments: Mapping[str, s
             len(catalog) == products and states == ([state] if state else []),
             f"{len(catalog)} products, {states}",
         )
+
+
+def _said(entries: Iterable[dict[str, Any]]) -> list[tuple[str, str, str]]:
+    """Domain, what it said and its outcome, of what domains have said; the mesh's own is left out.
+
+    A decision is an entry of its own, beside the outcome of what it is about.
+    """
+    return [
+        (str(one["domain"]), str(one["type"]), str(one["outcome"]))
+        for one in entries
+        if one["domain"] != MESH_DOMAIN
+    ]
+
+
+def _in_order(found: Sequence[str], *wanted: str) -> bool:
+    """Whether the wanted ones come in this order, among others."""
+    rest = iter(found)
+    return all(one in rest for one in wanted)
 
 
 def _says(answer: Any, name: str) -> bool:

@@ -29,6 +29,7 @@ class Client:
     """An application that reads one topic from its beginning, again and again with one login."""
 
     def __init__(self, settings: Path, registry_url: str, topic: str) -> None:
+        self._file, self._registry_url = settings, registry_url
         self._settings, self.topic = properties(settings), topic
         # by default it waits for ever for an answer that was lost; so it asks again
         self._registry = SchemaRegistryClient({"url": registry_url, "timeout": 10})
@@ -36,11 +37,20 @@ class Client:
             self._registry, conf={"subject.name.strategy": topic_subject_name_strategy}
         )
 
+    def of(self, topic: str) -> "Client":
+        """The same application, which reads another topic."""
+        return Client(self._file, self._registry_url, topic)
+
     def read(self, seconds: float, enough: int = 1) -> tuple[list[Change], str]:
         """Changes since the beginning and Kafka's error name, "" if there was none.
 
         Returns as soon as `enough` changes were read or Kafka refused, at most after `seconds`.
         """
+        values, error = self.values(seconds, enough)
+        return [_change(value) for value in values], error
+
+    def values(self, seconds: float, enough: int = 1) -> tuple[list[dict[str, Any]], str]:
+        """Values since the beginning, and Kafka's error name; see `read`."""
         consumer = Consumer(
             {
                 **self._settings,
@@ -49,7 +59,7 @@ class Client:
                 "log_level": 0,
             }
         )
-        found: list[Change] = []
+        found: list[dict[str, Any]] = []
         deadline = time.monotonic() + seconds
         try:
             consumer.subscribe([self.topic])
@@ -63,7 +73,9 @@ class Client:
                         return found, str(error.name())
                     continue
                 if message.value() is not None:
-                    found.append(self._change(message.value()))
+                    context = SerializationContext(self.topic, MessageField.VALUE)
+                    value: Any = self._decode(message.value(), context)
+                    found.append(value)
         finally:
             consumer.close()
         return found, ""
@@ -84,11 +96,10 @@ class Client:
             names.append(str(error.args[0].name()))
         return names[0] if names else "no answer"
 
-    def _change(self, value: bytes) -> Change:
-        context = SerializationContext(self.topic, MessageField.VALUE)
-        envelope: Any = self._decode(value, context)
-        operation = str(envelope["op"])
-        return operation, envelope["before"] if operation == "d" else envelope["after"]
+
+def _change(envelope: dict[str, Any]) -> Change:
+    operation = str(envelope["op"])
+    return operation, envelope["before"] if operation == "d" else envelope["after"]
 
 
 def _is_refusal(error: KafkaError) -> bool:

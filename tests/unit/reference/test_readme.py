@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from tests.e2e.test_story import CLAIMS
 from tests.faults.run.catalogue import ALONE, SHARED
 from tests.simulation.planted import PLANTED
 from tests.simulation.test_simulation import UNSEEN
@@ -16,3 +17,8 @@ def test_the_readme_tells_how_many_faults_are_run() -> None:
 
 def test_the_readme_tells_how_many_checks_the_simulation_finds_missing() -> None:
     assert re.findall(r"each of (\d+) checks", README) == [str(len(PLANTED.keys() - UNSEEN))]
+
+
+def test_the_readme_shows_each_check_of_the_demo_in_its_order() -> None:
+    shown = re.findall(r"^ +✓ (.+?)(?: \([\d.]+ s\))?$", README, re.MULTILINE)
+    assert [re.sub(r"[0-9]{2,}", "#", one) for one in shown] == CLAIMS
