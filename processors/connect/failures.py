@@ -156,9 +156,9 @@ _REFUSALS = {
     ),
     "table_renamed": (
         "the connector's publication has the table by another name, and changes by that name have "
-        "no topic: rename it back, if it was not changed since; else capture it by both names, or "
-        "drop the connector and its replication slot, and add it under another name, which reads "
-        "the table anew"
+        "no topic: rename it back, or, where a migration has left it behind, run ALTER PUBLICATION "
+        "... DROP TABLE; where it was changed by that name it goes on failing: drop the connector "
+        "and its replication slot, and add it under another name, which reads the table anew"
     ),
     "table_recreated": (
         "the publication does not have the table that has the name now, and what was written to it "

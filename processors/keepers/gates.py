@@ -1,7 +1,13 @@
 """Gates: rights that hang on grants are not given by one keeper while another one takes them."""
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import Lock
+
+from mesh_events.errors import InfrastructureError
+
+PATIENCE_S = 60.0
+"""A gate is waited for so long: who holds it waits for its cluster."""
 
 
 class Gates:
@@ -15,6 +21,17 @@ class Gates:
     def __init__(self) -> None:
         self._known: dict[str, Lock] = {}
 
-    def __call__(self, cluster: str) -> AbstractContextManager[object]:
-        """The gate of a cluster, by its name."""
-        return self._known.setdefault(cluster, Lock())
+    @contextmanager
+    def __call__(self, cluster: str) -> Iterator[None]:
+        """Hold the gate of a cluster; raises InfrastructureError after `PATIENCE_S`."""
+        gate = self._known.setdefault(cluster, Lock())
+        if not gate.acquire(timeout=PATIENCE_S):
+            raise InfrastructureError(
+                f"other rights are being given on cluster {cluster} for {PATIENCE_S:.0f} s: it "
+                "answers slowly",
+                retriable=True,
+            )
+        try:
+            yield
+        finally:
+            gate.release()

@@ -88,27 +88,28 @@ class SchemaIds:
         progress = self._carried.get(place)
         # what was broken off goes on, however long all of it takes
         if progress is None or (progress.is_whole and (anew or now - progress.at >= ANEW_S)):
-            progress = _Progress(now)
+            progress = _Progress(now, frozenset() if progress is None else progress.there)
         new = sorted(set(self._numbers.numbers(subject)) - progress.known)
-        if not new:
-            return
-        # unless it is broken off by the clock, the next time begins anew
-        self._carried.pop(place, None)
-        carrying = _Carrying(
-            self._open(), self._registry(cluster), progress.needed, lambda: self._clock() > until
-        )
-        for number in new:
-            if not carrying.bring(subject, number, there):
-                progress.is_whole = False
-                self._carried[place] = progress
-                raise InfrastructureError(
-                    f"carrying the schemas of {subject} to cluster {cluster.name} takes longer "
-                    f"than {CARRY_S:.0f} s, and goes on from version {number}",
-                    retriable=True,
-                )
-            progress.known.add(number)
-        progress.is_whole = True
+        progress.is_whole = not new
+        if new:
+            # unless it is broken off by the clock, the next time begins anew
+            self._carried.pop(place, None)
+            source, registry = self._open(), self._registry(cluster)
+            carrying = _Carrying(source, registry, progress.needed, lambda: self._clock() > until)
+            for number in new:
+                if not carrying.bring(subject, number, there):
+                    break
+                progress.known.add(number)
+            progress.is_whole = progress.known.issuperset(new)
         self._carried[place] = progress
+        if progress.is_whole:
+            progress.there = frozenset(progress.known)
+        elif not progress.there.issuperset(new):
+            raise InfrastructureError(
+                f"carrying the schemas of {subject} to cluster {cluster.name} takes longer than "
+                f"{CARRY_S:.0f} s, and goes on",
+                retriable=True,
+            )
 
 
 @dataclass
@@ -116,36 +117,44 @@ class _Progress:
     """What a cluster's registry has been given for a subject.
 
     at: when that began, by the clock
+    there: versions that were all there when it was last looked at as a whole
     known: versions of the subject
     needed: subject and number of the versions that they refer to
     is_whole: whether it was not broken off
     """
 
     at: float
+    there: frozenset[int]
     known: set[int] = field(default_factory=set)
     needed: set[tuple[str, int]] = field(default_factory=set)
     is_whole: bool = True
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Carrying:
     """Brings versions with what they refer to, the innermost first, until its time is over.
 
-    Of each subject also the versions before: Apicurio numbers them by the order of making.
+    Of each subject also the versions before: Apicurio numbers them by the order of making. One is
+    brought however long that takes.
     """
 
     source: Source
     registry: OwnRegistry
     done: set[tuple[str, int]]
-    is_late: Callable[[], bool]
+    is_over: Callable[[], bool]
+    has_brought: bool = False
 
     def bring(self, subject: str, number: int, there: str) -> bool:
         """Bring a version as one of `there`; whether the time sufficed."""
         one = self.source.version(subject, number)
-        if not self._bring_needed(one, 0) or self.is_late():
+        if not self._bring_needed(one, 0) or self._is_late():
             return False
         self.registry.bring(replace(one, subject=there))
+        self.has_brought = True
         return True
+
+    def _is_late(self) -> bool:
+        return self.has_brought and self.is_over()
 
     def _bring_needed(self, version: Version, depth: int) -> bool:
         if depth > MOST_DEEP:
@@ -155,15 +164,16 @@ class _Carrying:
                 f"others more than {MOST_DEEP} times in a row: refer to fewer",
             )
         for each in version.schema.references:
-            if self.is_late():
-                return False
             for number in self.source.numbers(each.subject):
                 place = each.subject, number
                 if number > each.version or place in self.done:
                     continue
                 inner = self.source.version(*place)
-                if not self._bring_needed(inner, depth + 1) or self.is_late():
+                if not self._bring_needed(inner, depth + 1) or self._is_late():
                     return False
                 self.registry.bring(inner)
                 self.done.add(place)
+                self.has_brought = True
+            if self._is_late():
+                return False
         return True

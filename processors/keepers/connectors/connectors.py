@@ -104,6 +104,8 @@ class ConnectorsKeeper:
     _cleared: set[str] = field(default_factory=set)
     # when a connector had its turn
     _had: dict[str, float] = field(default_factory=dict)
+    # and when the rights were taken of one that is not to run
+    _disarmed: dict[str, float] = field(default_factory=dict)
 
     def reconcile(self, image: Image, reign: Reign) -> None:
         """Compare and repair every connector once, those of each cluster in a lane of their own."""
@@ -211,17 +213,22 @@ class ConnectorsKeeper:
                 time.sleep(STARTING_S if deployed is None else POLL_S)
         return True
 
-    def _begin(self, looks: Iterable[Look], deadline: float, image: Image) -> None:
+    def _begin(self, looks: Collection[Look], deadline: float, image: Image) -> None:
         """Take the rights of what is not to run first, whatever holds up the others."""
         for look in looks:
             if look.memory.begun is not None:
                 self._guarded(look, look.begin)
-        for look in looks:
-            if not _wanted(look.connector, image):
-                self._guarded(look, look.disarm)
-                self._had[look.connector.id] = self.pace.clock()
-                if self.pace.clock() > deadline:
-                    return
+        unwanted = (look for look in looks if not _wanted(look.connector, image))
+        for look in sorted(unwanted, key=self._disarmed_at):
+            self._guarded(look, look.disarm)
+            self._disarmed[look.connector.id] = self.pace.clock()
+            if self.pace.clock() > deadline:
+                return
+
+    def _disarmed_at(self, look: Look) -> tuple[bool, float, str]:
+        """What was told to stand still comes behind what was not, then who had its turn first."""
+        name = look.connector.id
+        return look.connector.is_at_rest, self._disarmed.get(name, _NEVER), name
 
     def _may_rest(
         self,

@@ -159,8 +159,8 @@ class Look:
         """Put a run into the lineage that the log counts by now."""
         if self.memory.begun is not None and self.memory.begun[0] == self.connector.run:
             run, before = self.memory.begun
-            self.memory = replace(self.memory, begun=None, lineage=self._now())
             self.voice.began(run, before)
+            self.memory = replace(self.memory, begun=None, lineage=self._now())
         return True
 
     def settle(self, image: Image) -> bool:

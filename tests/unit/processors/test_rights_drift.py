@@ -2,14 +2,14 @@
 
 import itertools
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from mesh_events import facts
 from mesh_events.connectors import ConnectorAdded
+from mesh_events.errors import InfrastructureError
 from mesh_events.facts import DriftFound, DriftKind, Fact, Remedy
 from mesh_events.intents import (
     AccessGranted,
@@ -21,6 +21,7 @@ from mesh_events.meta import Meta, derived_id
 from processors import founding
 from processors.clusters.drift import Policy
 from processors.clusters.rights import Acl, Binding, Operation, Resource, reader
+from processors.keepers import gates
 from processors.keepers.gates import Gates
 from processors.keepers.lanes import Job, OneByOne
 from processors.keepers.rights import rights as rights_room
@@ -557,7 +558,7 @@ def test_rights_are_read_once_nobody_gives_them_by_an_older_state(
     done: list[str] = []
 
     class Noted(Gates):
-        def __call__(self, cluster: str) -> AbstractContextManager[object]:
+        def __call__(self, cluster: str) -> Any:
             done.append(f"gate of {cluster}")
             return super().__call__(cluster)
 
@@ -573,8 +574,13 @@ def test_rights_are_read_once_nobody_gives_them_by_an_older_state(
     assert done.index("gate of east") < done.index("rights of east")
 
 
-def test_a_gate_is_one_clusters_own() -> None:
-    gates = Gates()
-    with gates("east"), gates("west"):
-        assert gates("east") is gates("east")
-        assert not cast(Any, gates("east")).acquire(blocking=False)
+def test_a_gate_is_one_clusters_own_and_is_waited_for_for_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gates, "PATIENCE_S", 0.05)
+    found = Gates()
+    for _ in range(2):
+        with found("east"), found("west"):
+            with pytest.raises(InfrastructureError, match="given on cluster east") as told:
+                found("east").__enter__()
+            assert told.value.retriable

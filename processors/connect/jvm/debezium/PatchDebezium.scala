@@ -8,7 +8,7 @@ import org.apache.xbean.asm9.{ClassVisitor, Label, MethodVisitor, Opcodes}
  * Writes classes of Debezium's PostgreSQL connector below a folder: those that compare texts of a
  * database with patterns ask [[BoundedMatches]], the one that reads defaults asks [[ConstantDefaults]],
  * the one that makes publications asks [[Identities]] and `RenamedTables`, and changes their tables alone,
- * what reads of which table changes are asks `RenamedTables`, and the one that reads slots asks [[LostSlots]]. No unique index is the key of a table without a primary key. The
+ * what reads of which table a change is asks `RenamedTables`, and the one that reads slots asks [[LostSlots]]. No unique index is the key of a table without a primary key. The
  * one that starts a replication stream asks for no logical messages, which every role that may connect
  * to the database can send, in any size. The one that reads tables begins the stream where the slot
  * does, if there is one: what commits while a first reading is begun anew comes behind it, some of it
@@ -39,6 +39,7 @@ object PatchDebezium {
   private val toStart = "isPublicationUpdateRequired"
   private val decoder = s"$of/connection/pgoutput/PgOutputMessageDecoder"
   private val toRelation = "resolveRelationFromMetadata"
+  private val toChange = "resolveRelation"
   private val context = s"L$of/connection/MessageDecoderContext;"
   private val config = s"L$of/PostgresConnectorConfig;"
   private val database = s"L$of/connection/PostgresConnection;"
@@ -74,7 +75,7 @@ object PatchDebezium {
     connection ->
       (Set("startStreaming", "advanceReplicationSlot", "createReplicationStream", toPublish, toCompare,
         toAlter, toStart), 11),
-    decoder -> (Set("defaultOptions", toRelation), 2),
+    decoder -> (Set("defaultOptions", toRelation, toChange), 3),
     s"$connection$$1" -> (Set("readPending"), 1),
     source -> (Set("execute", "processMessages", "processReplicationMessages"), 4),
     position -> (Set("getOffset"), 1),
@@ -124,7 +125,14 @@ object PatchDebezium {
           inner.visitVarInsn(Opcodes.ALOAD, 0)
           inner.visitFieldInsn(Opcodes.GETFIELD, decoder, "connection", database)
           inner.visitVarInsn(Opcodes.ALOAD, 1)
-          call(renamed, "require", s"($context$database$relation)V")
+          call(renamed, "named", s"($context$database$relation)V")
+        }
+        // its argument is the table's oid
+        if (method == toChange) {
+          inner.visitVarInsn(Opcodes.ALOAD, 0)
+          inner.visitFieldInsn(Opcodes.GETFIELD, decoder, "decoderContext", context)
+          inner.visitVarInsn(Opcodes.ILOAD, 1)
+          call(renamed, "require", s"(${context}I)V")
         }
         if (method == toCompare) call(positions, "refuseStandby", "()V")
         if (method == toRecord) {

@@ -6,6 +6,7 @@ import java.util.regex.Pattern
 
 import com.fasterxml.jackson.core.JsonProcessingException
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+import com.fasterxml.jackson.databind.node.ObjectNode
 import io.debezium.connector.postgresql.PostgresConnectorConfig.AutoCreateMode
 import io.debezium.connector.postgresql.connection.{MessageDecoderContext, PostgresConnection}
 import io.debezium.connector.postgresql.connection.pgoutput.PgOutputRelationMetaData
@@ -19,8 +20,10 @@ import mesh.RefusedException
  *
  * Which table had which name as the connector last started stands in the comment of its publication. It is
  * written in the transaction that sets the publication's tables, so that it can be compared with the names
- * that PostgreSQL sends for changes of any time since. A publication that has another comment, or another
- * owner, is compared with nothing; nor is one without a slot, whose tables are read anew.
+ * that PostgreSQL sends for changes of any time since; so it keeps tables that are gone, as long as the slot
+ * is the same. A publication that has another comment, or another owner, is compared with nothing; nor is
+ * one without a slot, whose tables are read anew. A partition of a table that is captured may be called as
+ * it likes: its changes come under that one's name.
  *
  * `mesh.PatchDebezium` has the connector ask this. It stands in this package for what others may not ask of
  * a config. The error begins with a code, and names the table of the config where its name is plain. Nothing
@@ -37,13 +40,24 @@ object RenamedTables {
     JOIN pg_publication_rel r ON r.prpubid = p.oid
     JOIN pg_class c ON c.oid = r.prrelid JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE p.pubname = (parse_ident(?))[1]::name ORDER BY 1"""
-  private val named = """
+  private val byName = """
     SELECT c.oid::bigint FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = ? AND c.relname = ? AND c.relkind IN ('r', 'p')"""
+  private val roots = """
+    SELECT n.nspname, c.relname FROM pg_partition_ancestors(CAST(? AS bigint)::oid::regclass) a
+    JOIN pg_publication_rel r ON r.prrelid = a.relid JOIN pg_publication p ON p.oid = r.prpubid
+    JOIN pg_class c ON c.oid = a.relid JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE p.pubname = (parse_ident(?))[1]::name AND p.pubviaroot AND a.relid <> CAST(? AS bigint)::oid"""
   private val commenting = """
     SELECT format('COMMENT ON PUBLICATION %I IS %L', (parse_ident(?))[1], ?::text)"""
   private val plain = Pattern.compile("[\\w$-]{1,63}")
   private val json = new ObjectMapper
+  private val longestS = 90
+  /** Tables that are gone and are kept. */
+  private val mostGone = 1000
+  /** Of a stream, oid -> the name in the config of a table that comes by another one. */
+  private val coming = util.Collections.synchronizedMap(
+    new util.WeakHashMap[MessageDecoderContext, util.Map[Integer, TableId]]())
 
   /** What stands in the comment, null where it is another one; and what its owner and slot are. */
   private final class Kept(val tables: JsonNode, val mayChange: Boolean, val hasSlot: Boolean)
@@ -60,7 +74,8 @@ object RenamedTables {
         val before = table(one.getValue)
         if (before != null && isCaptured(config, before)) {
           val after = now.get(one.getKey)
-          if (after != null && !isCaptured(config, after)) throw end(connection, renamed(before))
+          if (after != null && !isCaptured(config, after) && !hasRoot(connection, config, one.getKey))
+            throw end(connection, renamed(before))
           val other = if (before.equals(after)) null else oid(connection, before)
           if (other != null && !other.equals(one.getKey) && !now.containsKey(other))
             throw end(connection, recreated(before))
@@ -76,17 +91,34 @@ object RenamedTables {
     remember(connection, config, read(connection, config))
   }
 
-  /** Of a table whose changes come next, by the name that it had. */
-  def require(
+  /** Of a table that a stream names, before its changes: a partition is named, too, and has none. */
+  def named(
       context: MessageDecoderContext, database: PostgresConnection, of: PgOutputRelationMetaData): Unit = {
     val config = context.getConfig
-    if (AutoCreateMode.FILTERED.equals(config.publicationAutocreateMode) &&
-      !isCaptured(config, of.getTableId)) {
-      val known = read(database.connection, config)
-      val before =
-        if (known == null || known.tables == null) null
-        else table(known.tables.path(Integer.toUnsignedString(of.getRelationId)))
-      if (before != null && isCaptured(config, before)) throw renamed(before)
+    if (AutoCreateMode.FILTERED.equals(config.publicationAutocreateMode)) {
+      val id = Integer.valueOf(of.getRelationId)
+      var others = coming.get(context)
+      if (others == null) {
+        others = new util.HashMap[Integer, TableId]()
+        coming.put(context, others)
+      }
+      if (isCaptured(config, of.getTableId)) others.remove(id)
+      else {
+        val known = read(database.connection, config)
+        val before =
+          if (known == null || known.tables == null) null
+          else table(known.tables.path(Integer.toUnsignedString(of.getRelationId)))
+        if (before != null && isCaptured(config, before)) others.put(id, before) else others.remove(id)
+      }
+    }
+  }
+
+  /** Of a table that a change is of, by its oid. */
+  def require(context: MessageDecoderContext, id: Int): Unit = {
+    val others = coming.get(context)
+    if (others != null && !others.isEmpty) {
+      val before = others.get(Integer.valueOf(id))
+      if (before != null) throw renamed(before)
     }
   }
 
@@ -99,8 +131,9 @@ object RenamedTables {
       if (!found.next()) null
       else {
         val comment = found.getString(1)
-        val tables = if (comment == null) null else parsed(comment)
-        new Kept(tables, found.getBoolean(2) && (comment == null || tables != null), found.getBoolean(3))
+        val isOwn = found.getBoolean(2)
+        val tables = if (comment == null || !isOwn) null else parsed(comment)
+        new Kept(tables, isOwn && (comment == null || tables != null), found.getBoolean(3))
       }
     } finally asking.close()
   }
@@ -108,7 +141,9 @@ object RenamedTables {
   private def remember(connection: Connection, config: PostgresConnectorConfig, known: Kept): Unit =
     if (known != null && known.mayChange) {
       val tables = json.createObjectNode()
-      val each = present(connection, config).entrySet.iterator
+      val now = present(connection, config)
+      if (known.tables != null && known.hasSlot) keepGone(known.tables, now, config, tables)
+      val each = now.entrySet.iterator
       while (each.hasNext) {
         val one = each.next()
         if (isCaptured(config, one.getValue))
@@ -116,6 +151,21 @@ object RenamedTables {
       }
       if (!tables.equals(known.tables)) comment(connection, config, begin + tables.toString)
     }
+
+  /** Those of the config that are not in the publication any more: their changes may still come. */
+  private def keepGone(
+      known: JsonNode,
+      now: util.Map[String, TableId],
+      config: PostgresConnectorConfig,
+      kept: ObjectNode): Unit = {
+    val each = known.properties().iterator
+    while (each.hasNext && kept.size < mostGone) {
+      val one = each.next()
+      val name = table(one.getValue)
+      if (name != null && isCaptured(config, name) && !now.containsKey(one.getKey))
+        kept.set[JsonNode](one.getKey, one.getValue)
+    }
+  }
 
   private def comment(connection: Connection, config: PostgresConnectorConfig, text: String): Unit = {
     val asking = connection.prepareStatement(commenting)
@@ -125,6 +175,8 @@ object RenamedTables {
       val found = asking.executeQuery()
       found.next()
       val running = connection.createStatement()
+      // a migration that changes the publication keeps it waiting
+      running.setQueryTimeout(longestS)
       try running.execute(found.getString(1))
       finally running.close()
     } finally asking.close()
@@ -152,8 +204,23 @@ object RenamedTables {
     } finally asking.close()
   }
 
+  /** Whether it is a partition of a table that is captured. */
+  private def hasRoot(connection: Connection, config: PostgresConnectorConfig, id: String): Boolean = {
+    val asking = connection.prepareStatement(roots)
+    try {
+      asking.setString(1, id)
+      asking.setString(2, config.publicationName)
+      asking.setString(3, id)
+      val found = asking.executeQuery()
+      var isCapturedRoot = false
+      while (!isCapturedRoot && found.next())
+        isCapturedRoot = isCaptured(config, new TableId(null, found.getString(1), found.getString(2)))
+      isCapturedRoot
+    } finally asking.close()
+  }
+
   private def oid(connection: Connection, table: TableId): String = {
-    val asking = connection.prepareStatement(named)
+    val asking = connection.prepareStatement(byName)
     try {
       asking.setString(1, table.schema)
       asking.setString(2, table.table)

@@ -108,6 +108,12 @@ def test_each_connector_has_its_turn_however_many_come_before_it(made: MemoryCon
     made.east.rights = slow  # type: ignore[method-assign]
     made.look(10, times=4 * len(names))
     assert {one.state for one in made.log.image.connectors.values()} == {ConnectorState.ACTIVE}
+    # nor is one forgotten that is to stop: its rights go at once, and then it does
+    made.say(ConnectorStopped)
+    made.look(10)
+    assert not rights(principal=PRINCIPAL)
+    made.look(10, times=2 * len(names))
+    assert made.connector.state is ConnectorState.STOPPED
 
 
 def test_what_stays_as_it_is_is_left_alone(made: MemoryConnector) -> None:

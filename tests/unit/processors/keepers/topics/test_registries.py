@@ -180,12 +180,28 @@ def test_a_registry_that_is_slow_is_given_more_the_next_time(source: Source, ane
     most = round(CARRY_S / own.seconds) + 1
     for _ in range(3):
         before = len(own.has)
-        with pytest.raises(InfrastructureError, match="goes on from version") as told:
+        with pytest.raises(InfrastructureError, match="takes longer than 60 s") as told:
             ids.carry(WEST, "t", "t", anew=anew)
         assert told.value.retriable
         assert 0 < len(own.has) - before <= most
     ids.carry(WEST, "t", "t", anew=anew)
     assert [one.schema_id for one in own.has] == list(range(1, 101))
+
+
+def test_a_slow_registry_that_has_all_is_looked_at_again_without_a_word(source: Source) -> None:
+    own = Slow(source=source)
+    for schema_id in range(1, 51):
+        source.add("t-value", schema_id)
+    ids = SchemaIds(lambda: source, lambda _: own, clock=lambda: source.time)  # type: ignore[arg-type,return-value]
+    with pytest.raises(InfrastructureError):
+        ids.carry(WEST, "t", "t")
+    for _ in range(4):
+        source.time += ANEW_S
+        ids.carry(WEST, "t", "t", anew=True)
+    assert [one.schema_id for one in own.has] == [*range(1, 51)] * 2 + [*range(1, 32)]
+    source.add("t-value", 51)
+    ids.carry(WEST, "t", "t")
+    assert own.has[-1].schema_id == 51
 
 
 def test_a_schema_that_refers_too_deep_is_refused(source: Source, own: Own, ids: SchemaIds) -> None:
