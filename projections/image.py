@@ -104,7 +104,6 @@ class Image(NamedTuple):
         """The time (ms) by which freezes have ended; None while clocks disagree: none ends then."""
         return None if self.clocks_disagree else time
 
-
     def latest(self, time: int) -> int:
         """What the clock that is ahead of the others shows at `time` of the mesh's clock, ms.
 
