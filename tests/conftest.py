@@ -6,6 +6,7 @@
 import json
 import os
 import random
+import shlex
 import shutil
 import tempfile
 
@@ -118,8 +119,13 @@ def pytest_report_header() -> str:
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show what the run's worker said last beside a test that failed on it."""
+    """Show how to run a test that failed alone, and what the run's worker said last beside it."""
     report = yield
+    if report.failed:
+        seed = item.config.getoption("randomly_seed", None)
+        order = "" if seed is None else f" --randomly-seed {seed}"
+        again = f"SDM_TEST_DRAW={DRAW} ./scripts/test {shlex.quote(item.nodeid)}{order}"
+        report.sections.append(("the same test alone", again))
     home = item.config.stash.get(HOME, None)
     if report.failed and home is not None and item.get_closest_marker("platform"):
         said = home / "logs" / "governor.log"

@@ -2,6 +2,8 @@
 
 What a search draws depends on the code: what it found before a change it may not find after it.
 A schedule that no longer shows its fault is found anew by `./scripts/simulate --planted --keep`.
+
+A schedule that has shown a fault of the code itself stands there, too, as `found_<what>`.
 """
 
 import json
@@ -9,6 +11,7 @@ from pathlib import Path
 
 from tests.simulation.world import Act
 
+FOUND = "found_"
 FILE = Path(__file__).parent / "kept.json"
 
 
