@@ -6,6 +6,10 @@ from dataclasses import dataclass
 _LOG = ("mesh_events", "schemas", "projections")
 _WORKER = (*_LOG, "processors")
 _CLUSTERS = ("local_platform/jvm", "local_platform/services")
+_FLOWS = ("processors/keepers/flows", "processors/clusters")
+_ALL = ("benchmarks/report.py", "benchmarks/scratch.py", "requirements.lock", "local_platform/jars")
+"""Of every benchmark: versions of libraries and servers, and how Java is run."""
+_STATEMENTS = ("spark_streams", "processors/keepers/statements", *_FLOWS, *_CLUSTERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +31,7 @@ class Benchmark:
 
 def _one(name: str, summary: str, minutes: int, *code: str) -> Benchmark:
     own = f"benchmarks/{name}.py"
-    return Benchmark(summary, (own, *code), f"./scripts/bench {name}", minutes)
+    return Benchmark(summary, (own, *_ALL, *code), f"./scripts/bench {name}", minutes)
 
 
 BENCHMARKS: Mapping[str, Benchmark] = {
@@ -46,7 +50,16 @@ BENCHMARKS: Mapping[str, Benchmark] = {
         *_CLUSTERS,
     ),
     "link": _one(
-        "link", "a copy in another cluster", 5, "spark_streams", "processors/mirror", *_CLUSTERS
+        "link",
+        "a copy in another cluster",
+        5,
+        "benchmarks/control.py",
+        "benchmarks/members.py",
+        "spark_streams",
+        "processors/mirror",
+        "processors/keepers/links",
+        *_FLOWS,
+        *_CLUSTERS,
     ),
     "click_users": _one(
         "click_users",
@@ -54,12 +67,11 @@ BENCHMARKS: Mapping[str, Benchmark] = {
         12,
         "benchmarks/clicks.py",
         "benchmarks/streams",
-        "spark_streams",
-        *_CLUSTERS,
+        *_STATEMENTS,
     ),
     "join_size": Benchmark(
         "the same over small and large tables",
-        ("benchmarks/click_users.py", "benchmarks/clicks.py", "spark_streams", *_CLUSTERS),
+        ("benchmarks/click_users.py", "benchmarks/clicks.py", *_ALL, *_STATEMENTS),
         "./scripts/bench join_size",
         12,
     ),
@@ -70,9 +82,8 @@ BENCHMARKS: Mapping[str, Benchmark] = {
         5,
         "benchmarks/workload.py",
         *_LOG,
-        "self_service/cli/audit/verify.py",
-        "self_service/cli/verification/rejudging.py",
-        "self_service/cli/verification/verifier.py",
+        "self_service/cli/audit",
+        "self_service/cli/verification",
     ),
     "snapshots": _one(
         "snapshots", "the state at any offset", 10, "benchmarks/workload.py", *_LOG, "snapshots"
@@ -80,7 +91,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "garbage": _one("garbage", "ten million unusable records", 20, *_WORKER, "snapshots"),
     "faults": Benchmark(
         "recovery from each fault",
-        ("tests/faults/run", *_WORKER, "spark_streams", "snapshots", "local_platform"),
+        ("tests/faults/run", *_ALL, *_WORKER, "spark_streams", "snapshots", "local_platform"),
         "./scripts/faults --json benchmarks/results/faults.json",
         25,
     ),

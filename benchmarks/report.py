@@ -16,6 +16,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from local_platform.jars.java import packaged_runtime
 from local_platform.jars.lock import read_lock
 from mesh_events.signing import SigningKey, decode_public, verifies
 
@@ -35,12 +36,28 @@ def surroundings() -> dict[str, Any]:
         "commit": _commit(),
         "cores": os.cpu_count(),
         "memory_gib": memory,
+        "processor": _processor(),
         "load_before": round(os.getloadavg()[0], 2),
         "signatures_per_s": _signatures_per_s(),
         "python": platform.python_version(),
+        "java": _java(),
         "kafka": f"{_kafka()}, one broker per cluster, no fsync per record",
         **{name: metadata.version(name) for name in _PACKAGES},
     }
+
+
+def _processor() -> str:
+    """The model of a core, "" where the system does not say."""
+    found = Path("/proc/cpuinfo")
+    lines = found.read_text("utf-8").splitlines() if found.exists() else []
+    return next((one.partition(":")[2].strip() for one in lines if one[:10] == "model name"), "")
+
+
+def _java() -> str:
+    """The version of the Java that servers run on, as it says itself."""
+    program = packaged_runtime() / "bin" / "java"
+    done = subprocess.run([program, "-version"], capture_output=True, text=True, check=False)
+    return (done.stderr or done.stdout).partition("\n")[0].strip()
 
 
 def _signatures_per_s() -> int:
@@ -101,5 +118,6 @@ def tell(name: str, around: dict[str, Any], figures: dict[str, dict[str, Any]]) 
         table.add_row(label, *(str(row.get(column, "")) for column in columns))
     console.print(table)
     RESULTS.mkdir(exist_ok=True)
+    around = {**around, "load_after": round(os.getloadavg()[0], 2)}
     document = {"figures": figures, "measured_on": around}
     (RESULTS / f"{name}.json").write_text(json.dumps(document, indent=2) + "\n", "utf-8")

@@ -22,7 +22,7 @@ Written by `./scripts/bench --write` from the files in `benchmarks/results`, eac
 commit beside it, on {machine}. `./scripts/bench NAME` measures one again, `./scripts/bench` all of
 them, and `./scripts/bench --stale` lists those whose code has changed since. Latencies are the
 median and the 99th percentile (of fewer than 100 samples, the greatest); a ratio is ours to what
-stands beside it, in the same run. No test asserts a time.
+stands beside it, in the same run. No test asserts one of these figures.
 
 """
 _FAULTS = """
