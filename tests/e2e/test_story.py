@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from local_platform import Endpoints, PlatformSettings
+from mesh_events.settings import key_path
 from self_service.demo.database import Database
 from tests import ordinary_user
 from tests.conftest import OF_TESTS, new_settings
@@ -125,9 +126,16 @@ def require_held(
 
 
 def require_running_again(settings: PlatformSettings) -> None:
-    """After its next start the mesh's connector, statement and link deal with what is new."""
+    """After its next start the mesh's connector, statement and link deal with what is new.
+
+    The root's key is somewhere safe by then: only a change of the mesh's own keys needs it.
+    """
+    key_path(settings.home, "root").rename(settings.home / "elsewhere.key")
     sdm(settings, "up", "--timeout", "300")
     try:
+        listed = sdm(settings, "kafka", "topics", "--cluster", "west", "--list").split()
+        assert "east.click_users" in listed
+        assert "east.users" not in listed, "its copy was purged"
         database = Database(Endpoints.load(settings.home))
         database.run("INSERT INTO users VALUES (5, 'Eve', 'Example', NULL)")
         database.close()
