@@ -1,7 +1,9 @@
 """`sdm key rotate` beside itself."""
 
+import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -9,6 +11,7 @@ from mesh_events.decisions import MeshRole
 from mesh_events.emit import LogWriter
 from mesh_events.errors import RefusedError
 from mesh_events.meta import Event
+from mesh_events.settings import Profile
 from mesh_events.signing import SigningKey
 from projections.identity import Identity, Role
 from self_service.cli.domain.key_rotation import Rotated, Rotation
@@ -54,13 +57,21 @@ class PaperWriter:
 
 
 class Keeper:
-    """The home of a mesh whose keeper's key is changed."""
+    """The home of a mesh whose keeper's key is changed, or that of another role."""
 
-    def __init__(self, home: Path) -> None:
-        self.home, self.log = home, PaperLog()
+    def __init__(self, home: Path, role: MeshRole = MeshRole.KEEPER) -> None:
+        self.home, self.log, self.role = home, PaperLog(), role
         self.log.start_governor()
-        self.file = home / "keys" / "keeper.key"
-        key("keeper").save(self.file)
+        self.file = home / "keys" / f"{role.lower()}.key"
+        key(role.lower()).save(self.file)
+        Profile(
+            mesh="paper",
+            governance_cluster="east",
+            bootstrap_servers="127.0.0.1:1",
+            registry_url="http://127.0.0.1:1",
+            root_key=key("root").public,
+            governor_key=key("governor").public,
+        ).save(home)
 
     def rotate(self, *, compromised: bool, left: int = 99, restarts: bool = True) -> Rotated:
         def restart() -> None:
@@ -71,7 +82,7 @@ class Keeper:
 
     def rotation(self, left: int = 99) -> Rotation:
         writer = cast("LogWriter", PaperWriter(self.log, left))
-        return Rotation(self.home, MeshRole.KEEPER, writer, key("root"), self.identity, "test")
+        return Rotation(self.home, self.role, writer, key("root"), self.identity, "test")
 
     def identity(self) -> Identity:
         return self.log.image.identity
@@ -81,7 +92,8 @@ class Keeper:
 
     def in_force(self) -> set[str]:
         keys = self.identity().keys.values()
-        return {one.public for one in keys if one.role is Role.KEEPER and one.revoked is None}
+        role = Role(self.role.lower())
+        return {one.public for one in keys if one.role is role and one.revoked is None}
 
 
 @pytest.mark.parametrize(
@@ -124,3 +136,60 @@ def test_an_ordinary_rotation_that_was_cut_off_is_finished_with_the_key_that_it_
     assert keeper.rotate(compromised=False).new == made
     assert keeper.in_force() == {made}
     assert not keeper.rotation().was_cut_off
+
+
+class Steps:
+    """Ends the process before one of the steps that change a file or the log, counted from 1."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.left = 0
+        for owner, name in (
+            *((Path, name) for name in ("replace", "unlink", "touch")),
+            (os, "link"),
+            (PaperWriter, "append"),
+        ):
+            patch.setattr(owner, name, self._counted(getattr(owner, name)))
+
+    def _counted(self, act: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*given: Any, **named: Any) -> Any:
+            self.left -= 1
+            if self.left == 0:
+                raise CutOffError
+            return act(*given, **named)
+
+        return counted
+
+
+@pytest.mark.parametrize("role", [MeshRole.OPERATOR, MeshRole.GOVERNOR, MeshRole.KEEPER])
+@pytest.mark.parametrize("compromised", [False, True])
+@pytest.mark.parametrize("then", [False, True], ids=["then-ordinary", "then-compromised"])
+def test_a_rotation_that_ends_before_any_of_its_steps_is_finished_by_the_next(
+    role: MeshRole,
+    compromised: bool,
+    then: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    steps, step, whole = Steps(monkeypatch), 0, False
+    while not whole:
+        step += 1
+        home = Keeper(tmp_path / str(step), role)
+        steps.left = step
+        try:
+            home.rotate(compromised=compromised)
+            whole = True
+        except CutOffError:
+            pass
+        steps.left = 0
+        seen = home.in_use() if home.file.exists() else None
+        done = home.rotate(compromised=then)
+        assert home.in_force() == {home.in_use()} == {done.new}, f"before step {step}"
+        assert home.in_use() != key(role.lower()).public, f"before step {step}"
+        if then:
+            assert home.in_use() != seen, f"before step {step}"
+        governor = Profile.load(home.home).governor_key
+        used = home.in_use() if role is MeshRole.GOVERNOR else key("governor").public
+        assert governor == used, f"before step {step}"
+        assert not home.rotation().was_cut_off, f"before step {step}"
+    # a key is made, brought in, put in its place, and the old one revoked
+    assert step > 7
