@@ -1,6 +1,5 @@
 """A source grows while Spark copies it between two real clusters."""
 
-import time
 from collections.abc import Iterator
 from threading import Thread
 
@@ -13,9 +12,6 @@ from processors.keepers.flows.ends import ClusterLogs
 from projections.links import State
 from tests.integration.partitions.owner import add_partitions, numbered, partitions_of
 from tests.links.real import RealLink, assert_exact
-
-LOOK_S = 5.0
-"""Longer than any look at a link that nothing happens to."""
 
 
 @pytest.fixture
@@ -92,13 +88,13 @@ def test_a_link_whose_source_grows_does_not_hold_up_another_one(
         add_partitions(link.east.login, link.topic, 6)
         grown = Thread(target=link.reconcile_until, args=(lambda: partitions_of(link) == 6,))
         grown.start()
-        slowest = 0.0
+        looks = 0
         while grown.is_alive():
-            begun = time.monotonic()
             other.reconcile()
-            slowest = max(slowest, time.monotonic() - begun)
+            looks += 1
         grown.join()
-        assert slowest < LOOK_S
+        # the first one's start takes many of them
+        assert looks > 2
         link.reconcile_until(link.caught_up)
         assert_exact(link)
         assert_exact(other)
