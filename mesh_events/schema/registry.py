@@ -1,7 +1,9 @@
 """The schema registry: ids of our schemas, and schemas of ids, whatever language they are in."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 
 MOST_IMPORTS = 100
 """Schemas that one refers to, directly or through others."""
+MOST_IMPORTED = 500
+"""Versions that the versions of one subject refer to together: each is asked for."""
 MOST_KEPT = 2000
 """Schemas that are remembered."""
 
@@ -73,6 +77,8 @@ class Registry:
         self.schema_id = lru_cache(maxsize=None)(self._schema_id)
         self.definition = lru_cache(maxsize=MOST_KEPT)(self._definition)
         self._whole = lru_cache(maxsize=MOST_KEPT)(self._inlined)
+        # of each thread, subject and number of what is counted together
+        self._together = threading.local()
 
     @classmethod
     def at_home(cls, home: Path, profile: "Profile") -> Self:
@@ -142,6 +148,7 @@ class Registry:
                 )
             if one.name in found:
                 continue
+            self._count(one)
             try:
                 named = self._client.get_version(one.subject, one.version).schema
             except Exception as error:
@@ -156,6 +163,28 @@ class Registry:
                 )
             left.extend(inner.references)
         return found
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Within it, SchemaTooLargeError where schemas refer to more than `MOST_IMPORTED` others.
+
+        Each schema alone is bounded by `MOST_IMPORTS`; a subject has hundreds of them.
+        """
+        self._together.asked = set()
+        try:
+            yield
+        finally:
+            self._together.asked = None
+
+    def _count(self, one: Reference) -> None:
+        asked: set[tuple[str, int]] | None = getattr(self._together, "asked", None)
+        if asked is not None:
+            asked.add((one.subject, one.version))
+            if len(asked) > MOST_IMPORTED:
+                raise SchemaTooLargeError(
+                    f"version {one.version} of {one.subject}: with it the versions of one subject "
+                    f"refer to more than {MOST_IMPORTED} others: refer to fewer, or delete versions"
+                )
 
     def numbers(self, subject: str) -> tuple[int, ...]:
         """The versions that a subject has, the oldest first; () if there is no such subject."""
@@ -201,8 +230,13 @@ class Registry:
         """Schema id -> whole Avro text of every version of a subject, the latest last; {} if none.
 
         Raises RefusedError `unsupported_schema` where one of them is not Avro, `schema_not_usable`
-        where a type that it names is defined nowhere, `too_many_versions` as `history` does.
+        where a type that it names is defined nowhere, `too_many_versions` as `history` does,
+        `schema_too_large` where they refer to more than `MOST_IMPORTED` others.
         """
+        with self.counted():
+            return self._versions(subject)
+
+    def _versions(self, subject: str) -> Mapping[int, str]:
         found = self.history(subject)
         schemas = {one.schema_id: one.schema for one in found}
         others = sorted({one.kind for one in schemas.values()} - {Kind.AVRO})

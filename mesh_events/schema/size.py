@@ -214,7 +214,9 @@ def inner_types(schema: Any) -> Iterator[Any]:
     if isinstance(schema, list):
         yield from schema
     elif isinstance(schema, dict):
-        for field in schema.get("fields", ()):
+        # only a record has fields: whatever stands there elsewhere is nothing to Avro
+        fields = schema.get("fields")
+        for field in fields if isinstance(fields, list) else ():
             if isinstance(field, dict):
                 yield field.get("type")
         for key in _INNER:

@@ -69,9 +69,18 @@ class RunEndsKeeper:
                 is_known = recent.since is None or run.time >= recent.since
                 if is_known and run.run not in recent.ended:
                     reign.check()
-                    voice.ended(run)
-                    log.info("run_end_written", run=run.run, end=run.end.value)
+                    self._end(voice, run)
         self._epoch = reign.epoch
+
+    @staticmethod
+    def _end(voice: Voice, run: EndedRun) -> None:
+        try:
+            with guarded("the lineage"):
+                voice.ended(run)
+        except MeshError as error:
+            log.warning("run_end_not_written", run=run.run, error=str(error))
+        else:
+            log.info("run_end_written", run=run.run, end=run.end.value)
 
     def _ends(self, image: Image, reign: Reign) -> Iterator[tuple[Voice, EndedRun]]:
         for link in image.links.values():

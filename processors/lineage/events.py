@@ -214,20 +214,31 @@ class LineageTopic:
 def fitting(kind: RunState, run: JobRun, reason: str | None = None) -> tuple[bytes, str]:
     """(the event, what it was written without): who made a schema decides how long it is.
 
-    A run that is not told at all would hide what was read.
+    A run that is not told at all would hide what was read, whatever its schemas are.
     """
+    try:
+        return _fitting(kind, run, reason)
+    except Exception as error:  # noqa: BLE001 - a schema is a stranger's
+        log.error("lineage_broken", job=run.job, error=type(error).__name__)  # noqa: TRY400
+        return encoded(kind, _bare(run), reason), "schemas and columns"
+
+
+def _fitting(kind: RunState, run: JobRun, reason: str | None) -> tuple[bytes, str]:
     value, without = encoded(kind, run, reason), ""
     if len(value) > LARGEST_EVENT:
-        run = replace(
-            run,
-            inputs=tuple(map(_without_schema, run.inputs)),
-            outputs=tuple(map(_without_schema, run.outputs)),
-        )
-        value, without = encoded(kind, run, reason), "schemas"
+        value, without = encoded(kind, _without_schemas(run), reason), "schemas"
     if len(value) > LARGEST_EVENT:
-        run = replace(run, columns={}, decides=())
-        value, without = encoded(kind, run, reason), "schemas and columns"
+        value, without = encoded(kind, _bare(run), reason), "schemas and columns"
     return value, without
+
+
+def _without_schemas(run: JobRun) -> JobRun:
+    inputs, outputs = (tuple(map(_without_schema, one)) for one in (run.inputs, run.outputs))
+    return replace(run, inputs=inputs, outputs=outputs)
+
+
+def _bare(run: JobRun) -> JobRun:
+    return replace(_without_schemas(run), columns={}, decides=())
 
 
 def _without_schema(one: Dataset | Table) -> Dataset | Table:
@@ -345,7 +356,8 @@ def _fields(schema: Any) -> list[schema_dataset.SchemaDatasetFacetFields]:
         schema_dataset.SchemaDatasetFacetFields(
             name=field["name"],
             type=_type(field["type"]),
-            description=field.get("doc"),
+            # whatever else stands there, to Avro it is no text
+            description=doc if isinstance(doc := field.get("doc"), str) else None,
             fields=_fields(field["type"]),
         )
         for field in record["fields"]
@@ -365,6 +377,7 @@ def _type(schema: Any) -> str:
     if isinstance(schema, list):
         return " | ".join(_type(branch) for branch in schema)
     if isinstance(schema, dict):
-        named = schema.get("logicalType") or schema.get("name")
-        return str(named) if named else _type(schema["type"])
+        names = (schema.get("logicalType"), schema.get("name"))
+        named = next((one for one in names if one and isinstance(one, str)), None)
+        return named or _type(schema["type"])
     return str(schema)

@@ -137,9 +137,10 @@ def _unreadable_before(
     *earlier, latest = versions
     text = registry.schema_text(latest.schema_id)
     require_usable(text, subject)
-    for one in reversed(earlier):
-        if broken := breaks(registry.schema_text(one.schema_id), text, Level.BACKWARD):
-            return one.number, broken
+    with registry.counted():
+        for one in reversed(earlier):
+            if broken := breaks(registry.schema_text(one.schema_id), text, Level.BACKWARD):
+                return one.number, broken
     return 0, []
 
 

@@ -121,9 +121,10 @@ class Flows(Generic[F]):
         """
         try:
             reign.check()
-            voice = self._kind.voice(flow, image, reign)
-            self._begin(voice)
-            voice.failed(EngineError("query_failed", LOST))
+            with guarded("the lineage"):
+                voice = self._kind.voice(flow, image, reign)
+                self._begin(voice)
+                voice.failed(EngineError("query_failed", LOST))
         except MeshError as error:
             log.warning("failure_not_told", flow=flow.id, error=str(error))
 

@@ -11,8 +11,8 @@ from confluent_kafka.schema_registry.error import SchemaRegistryError
 
 from mesh_events.errors import InfrastructureError, InvalidValueError, RefusedError
 from mesh_events.schema.definition import Definition, Kind, Reference
-from mesh_events.schema.registry import Registry
-from mesh_events.schema.size import MOST_TOGETHER, MOST_VERSIONS
+from mesh_events.schema.registry import MOST_IMPORTED, Registry
+from mesh_events.schema.size import MOST_TOGETHER, MOST_VERSIONS, SchemaTooLargeError
 
 
 class Client:
@@ -71,6 +71,25 @@ def test_versions_are_of_avro_alone() -> None:
         assert told.value.code == "unsupported_schema"
     with pytest.raises(RefusedError, match="keys of a-b are JSON and PROTOBUF"):
         registry(a__b__key=[PROTO, Schema("{}", "JSON")]).versions("a-b-key")
+
+
+@pytest.mark.parametrize("each", [4, 100])
+def test_the_versions_of_a_subject_refer_to_so_many_others_together(each: int) -> None:
+    count = 6
+    named = [
+        [SchemaReference(f"n{one}", "shared", one) for one in range(first, first + each)]
+        for first in range(1, count * each + 1, each)
+    ]
+    versions = [Schema('"string"', "AVRO", references) for references in named]
+    found = registry(t__value=versions, shared=[AVRO] * count * each)
+    if count * each <= MOST_IMPORTED:
+        assert found.versions("t-value")
+    else:
+        with pytest.raises(SchemaTooLargeError, match="more than 500 others"):
+            found.versions("t-value")
+    # to one alone the others are nothing
+    [first, *_] = found.history("t-value")
+    assert len(found.imports(first.schema)) == each
 
 
 def test_what_a_registry_has_now_counts_and_not_what_its_client_remembers() -> None:

@@ -223,6 +223,38 @@ def test_an_event_that_is_too_large_tells_the_run_without_columns(
     assert found["job"]["facets"]["sql"]["query"] == joining().sql
 
 
+def described(doc: str) -> JobRun:
+    """A run whose result's schema has JSON as the description of its field."""
+    field = f'{{"name": "a", "type": "int", "doc": {doc}}}'
+    schema = f'{{"type": "record", "name": "R", "fields": [{field}]}}'
+    run = joining()
+    [result] = run.outputs
+    assert isinstance(result, Dataset)
+    return replace(run, outputs=(replace(result, schema=schema),), columns={}, decides=())
+
+
+@pytest.mark.parametrize("doc", ["5", "1e400", '{"a": 1}', "[[1]]", "null", "[" * 600 + "]" * 600])
+def test_a_description_that_is_no_text_is_none(doc: str) -> None:
+    value, left_out = fitting(RunState.START, described(doc))
+    assert left_out == ""
+    found = json.loads(value)
+    assert openlineage.findings(found) == []
+    assert [one.get("description") for one in named(found, OUT)["schema"]["fields"]] == [None]
+
+
+@pytest.mark.parametrize(
+    "schema", ["{", '{"type": "record", "name": "R"}', "[" * 3000 + "]" * 3000]
+)
+def test_a_schema_that_cannot_be_told_leaves_the_run_to_be_told(schema: str) -> None:
+    run = described("null")
+    [result] = run.outputs
+    assert isinstance(result, Dataset)
+    value, _ = fitting(RunState.START, replace(run, outputs=(replace(result, schema=schema),)))
+    found = json.loads(value)
+    assert openlineage.findings(found) == []
+    assert "schema" not in named(found, OUT)
+
+
 def test_a_join_and_a_column_made_of_nothing_conform() -> None:
     found = joined()
     assert openlineage.findings(found) == []
