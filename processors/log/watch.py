@@ -6,6 +6,7 @@ signed by this worker.
 """
 
 import threading
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -101,6 +102,10 @@ class NoWatch:
         return {}
 
 
+LOOK_BACK_S = 60.0
+"""So long at once, what stands before the start is looked at."""
+
+
 class LogWatch:
     """The ledger of one worker's fold. Safe to use from its threads.
 
@@ -168,13 +173,23 @@ class LogWatch:
         """Whether what stands before the start is still to be looked at; nothing is signed then."""
         return self._before is not None
 
-    def look_back(self, records: Iterable[Record]) -> None:
-        """Hold the log, from its first record on, against what was known of it at the start."""
+    @property
+    def looked_back_to(self) -> int:
+        """The last offset before the start that was looked at; -1 before the first."""
+        return -1 if self._before is None else self._before.held
+
+    def look_back(self, records: Iterable[Record], seconds: float = LOOK_BACK_S) -> None:
+        """Hold the log, behind `looked_back_to`, against what was known of it at the start.
+
+        It is left for the next call after so many seconds: a long log takes many of them.
+        """
         before = self._before
         if before is None:
             return
+        until = time.monotonic() + seconds
         try:
-            before.hold(records)
+            if not before.hold(records, lambda: time.monotonic() > until):
+                return
         except MismatchError as error:
             with self._lock:
                 self._found(error.code, error.first, error.last, str(error))

@@ -102,7 +102,7 @@ class SnapshotsKeeper:
         if self._watch.looks_back:
             try:
                 with LogReader(self._connection) as reader:
-                    self._watch.look_back(reader.to_end())
+                    self._watch.look_back(reader.since(self._watch.looked_back_to + 1))
             except StateFaultError as error:
                 self._watch.beginning_gone(str(error))
             except MeshError as error:

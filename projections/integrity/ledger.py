@@ -14,8 +14,7 @@ before it.
 from array import array
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 
 from mesh_events.errors import MeshError
@@ -188,7 +187,6 @@ class Ledger:
         return (gaps[0][0], gaps[-1][1]) if gaps else (start, end)
 
 
-@dataclass(frozen=True, slots=True)
 class Before:
     """What is known of the beginning of a log.
 
@@ -198,19 +196,35 @@ class Before:
         signed: checkpoints up to there.
     """
 
-    offset: int
-    tree: CompactRange
-    signed: list[Checkpoint]
+    def __init__(self, offset: int, tree: CompactRange, signed: list[Checkpoint]) -> None:
+        self.offset, self.tree = offset, tree
+        self._ledger = Ledger()
+        self._ledger.expect(signed)
 
-    def hold(self, records: Iterable[Record]) -> None:
-        """Hold a log, from its first record on, against this. Raises MismatchError."""
-        ledger = Ledger()
-        ledger.expect(self.signed)
+    @property
+    def held(self) -> int:
+        """The last offset that was held against this; -1 before the first."""
+        return self._ledger.offset
+
+    def hold(self, records: Iterable[Record], is_over: Callable[[], bool] = lambda: False) -> bool:
+        """Hold a log, from the record behind `held` on, against this; whether that is done.
+
+        Args:
+            records: in their order.
+            is_over: whether the time for now is over, asked after each record.
+
+        Raises:
+            MismatchError: it holds other records.
+        """
+        ledger = self._ledger
         for record in records:
             if record.offset > self.offset:
                 break
             ledger.take(record)
+            if is_over():
+                return False
         if ledger.root != self.tree.root:
             first = ledger.confirmed.offset + 1 if ledger.confirmed else 0
             text = f"offsets {first} to {self.offset} hold other records than when they were read"
             raise MismatchError("record_edited", first, self.offset, text)
+        return True

@@ -346,13 +346,31 @@ def test_who_begins_in_the_midst_signs_checkpoints_that_hold(count: int) -> None
         assert replay(RECORDS, trusted=trusted) == replay(RECORDS)
 
 
+def test_a_long_log_is_looked_at_in_several_turns() -> None:
+    fold = begun_at(30, SIGNED[:3])
+    fold.take(RECORDS[30:])
+    looked = []
+    while fold.watch.looks_back:
+        looked.append(fold.watch.looked_back_to)
+        rest = [one for one in RECORDS if one.offset > looked[-1]]
+        fold.watch.look_back(rest, seconds=-1)
+    # one record in each turn, and one more that ends
+    assert looked == [-1, *(one.offset for one in RECORDS[:30])]
+    reconcile(fold, fold.keeper())
+    assert fold.watch.finding is None
+    assert len(fold.store.signed) > len(SIGNED[:3])
+
+
+@pytest.mark.parametrize("seconds", [-1, 60])
 @pytest.mark.parametrize("altered", [0, 7, 29])
-def test_what_was_altered_before_the_beginning_is_found(altered: int) -> None:
+def test_what_was_altered_before_the_beginning_is_found(altered: int, seconds: float) -> None:
     fold = begun_at(30, SIGNED[:3])
     fold.take(RECORDS[30:])
     record = RECORDS[altered]
     log = [replace(one, time=one.time + 1) if one is record else one for one in RECORDS]
-    fold.watch.look_back(log)
+    while fold.watch.looks_back and fold.watch.finding is None:
+        rest = [one for one in log if one.offset > fold.watch.looked_back_to]
+        fold.watch.look_back(rest, seconds)
     finding = fold.watch.describe()["finding"]
     assert finding["code"] == "record_edited"
     assert finding["first"] <= record.offset <= finding["last"]
