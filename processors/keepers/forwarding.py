@@ -32,6 +32,10 @@ TRIES = 20
 DOUBT = 3
 """After so many failures it is sent the event again that it took last: where it takes that, the
 other one is to blame. A domain could hold up everybody's events with one for an hour otherwise."""
+SUSPECTS = 1000
+"""So many jobs are remembered whose events it fails over: those have half of the time together."""
+
+_LAST = "it failed over the job's event before"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +91,9 @@ class ForwardingKeeper:
         self._taken: bytes | None = None
         # (run, type, time) of the latest ends that were dealt with, the oldest first
         self._ended: dict[tuple[str, str, str], None] = {}
+        # jobs whose latest event the receiver has failed over, the oldest first
+        self._suspects: dict[str, None] = {}
+        self._suspects_rest = float("-inf")
 
     def reconcile(self, image: Image, reign: Reign) -> None:
         """Forward for a while, unless the receiver or Kafka is waited for."""
@@ -141,22 +148,39 @@ class ForwardingKeeper:
         if value is None or about is None:
             log.warning("lineage_event_unreadable", offset=event.offset)
             return True
+        job, began = about["job"], self._clock()
+        is_suspect = job in self._suspects
+        if is_suspect and began < self._suspects_rest:
+            log.warning("lineage_event_passed_over", offset=event.offset, reason=_LAST, **about)
+            return True
         answer = self._receiver.send(value)
         if answer.outcome is Outcome.TAKEN:
             self._taken = value
+            self._suspects.pop(job, None)
             return True
-        if answer.outcome is Outcome.REFUSED or self._is_hopeless(answer, value):
+        doubt = 1 if is_suspect else DOUBT
+        if answer.outcome is Outcome.REFUSED or self._is_hopeless(answer, value, doubt):
             log.warning(
                 "lineage_event_passed_over", offset=event.offset, reason=answer.reason, **about
             )
+            if answer.outcome is Outcome.FAILED:
+                self._suspect(job, self._clock() - began)
             return True
         again = self._wait()
         log.warning("lineage_not_taken", reason=answer.reason, again_in_s=again, **about)
         return False
 
-    def _is_hopeless(self, answer: Answer, value: bytes) -> bool:
+    def _suspect(self, job: str, took: float) -> None:
+        """The next event of such a job is tried once, and after a rest as long as this one took."""
+        self._suspects.pop(job, None)
+        self._suspects[job] = None
+        if len(self._suspects) > SUSPECTS:
+            del self._suspects[next(iter(self._suspects))]
+        self._suspects_rest = self._clock() + took
+
+    def _is_hopeless(self, answer: Answer, value: bytes, doubt: int) -> bool:
         self._faults += answer.outcome is Outcome.FAILED
-        if answer.outcome is not Outcome.FAILED or self._faults < DOUBT:
+        if answer.outcome is not Outcome.FAILED or self._faults < doubt:
             return False
         return self._faults >= TRIES or self._takes_others(value)
 
