@@ -21,6 +21,8 @@ from spark_streams.sql.types.readable import Path, Readable
 KEY = "_key"
 """The column that a table has whose keys are no records."""
 _ENVELOPE = {"before", "after", "op"}
+_TYPES = {"type", "items", "values", "fields"}
+"""What of a schema holds others."""
 
 
 class Meaning(StrEnum):
@@ -85,10 +87,11 @@ def shape_of(schema: str, subject: str) -> Shape:
         RefusedError: `schema_not_usable`, if they are no records, or no Avro, or tell two times for
             one number, or have fields that differ in nothing but case.
     """
-    parsed = _parsed(schema, subject)
-    require_patterns(parsed, subject)
-    require_one_meaning(parsed, subject)
-    validated.require_shallow(parsed, subject)
+    written = _parsed(schema, subject)
+    require_patterns(written, subject)
+    require_one_meaning(written, subject)
+    validated.require_shallow(written, subject)
+    parsed = _plain_texts(written)
     record = _record(parsed)
     if record is None or not _is_alone(parsed):
         raise RefusedError(
@@ -98,7 +101,7 @@ def shape_of(schema: str, subject: str) -> Shape:
     readable = Readable()
     fields, known = _fields(record), readable.of(record)
     # a union with null around the record is the writer's alone: a null is no row, and no record
-    is_as_written = record is parsed and not readable.unreadable
+    is_as_written = record is parsed and parsed == written and not readable.unreadable
     reader = schema if is_as_written else json.dumps(known)
     row = _row_of(record) if {one.name for one in fields} >= _ENVELOPE else None
     known_row = None if row is None else _row_of(known)
@@ -130,6 +133,19 @@ def shape_of(schema: str, subject: str) -> Shape:
         unreadable=readable.unreadable,
         row_unreadable=readable.unreadable,
     )
+
+
+def _plain_texts(schema: Any) -> Any:
+    """A schema without what has Avro read texts as Java does, which loses bytes that are none."""
+    if isinstance(schema, list):
+        return [_plain_texts(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        name: _plain_texts(part) if name in _TYPES else part
+        for name, part in schema.items()
+        if name != "avro.java.string"
+    }
 
 
 def _require_distinct_names(schema: Any, subject: str) -> None:

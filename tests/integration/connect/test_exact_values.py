@@ -281,6 +281,7 @@ def test_texts_and_days_that_postgresql_has_not_are_dead_letters(
         "day": of("int", "Date"),
         "at": of("long", "Timestamp"),
         "zoned": of("string", "ZonedTimestamp"),
+        "hour": of("string", "ZonedTime"),
         "json": {"type": "string", "connect.name": "io.debezium.data.Json"},
     }
     good: dict[str, Any] = {
@@ -289,6 +290,7 @@ def test_texts_and_days_that_postgresql_has_not_are_dead_letters(
         "day": 2145042905,
         "at": 9224318015999999,
         "zoned": "+294276-12-31T23:59:59.999999Z",
+        "hour": "23:59:59.999999+01:00",
         "json": '{"a": [1, "b"]}',
     }
     wrong: list[dict[str, Any]] = [
@@ -297,6 +299,8 @@ def test_texts_and_days_that_postgresql_has_not_are_dead_letters(
         {"day": good["day"] + 1},
         {"at": good["at"] + 1},
         {"zoned": "+294277-01-01T00:00:00Z"},
+        *({"zoned": one} for one in ("abc", "", "2026-01-01T24:00:01Z", "2026-01-01T00:00:00")),
+        *({"hour": one} for one in ("abc", "24:00:00Z", "12:00:00")),
         *({"json": one} for one in ("{bad", "1 2", "", '["\\u0000"]', "{'a': 1}", "[1")),
     ]
     written = [{"id": at, **good, **one} for at, one in enumerate([*wrong, {}])]
@@ -310,6 +314,42 @@ def test_texts_and_days_that_postgresql_has_not_are_dead_letters(
     assert sum("U+0000" in one for one in found) == 2
     assert sum("no day after" in one for one in found) == 3
     assert sum("no JSON" in one for one in found) == 6
+    assert sum("no time in it" in one for one in found) == 7
+
+
+@pytest.mark.parametrize(
+    ("kind", "default"),
+    [
+        ({"type": "string", "connect.name": "io.debezium.data.Json"}, "abc"),
+        ({"type": "string", "connect.name": UUID}, "nope"),
+        ({"type": "int", "connect.name": "io.debezium.time.Date"}, 2**31 - 1),
+        ({"type": "string", "connect.name": "io.debezium.time.ZonedTimestamp"}, "abc"),
+    ],
+    ids=["json", "uuid", "date", "zoned"],
+)
+def test_a_default_that_no_table_has_makes_a_dead_letter_and_ends_no_sink(
+    sdm: Sdm,
+    owner: Party,
+    mesh: Endpoints,
+    table: tuple[str, Any],
+    sink: Sinking,
+    kind: dict[str, str],
+    default: Any,
+) -> None:
+    name, database = table
+    topic = f"{owner.name}.{name}"
+    produce(sdm, owner, mesh, topic, {"id": "int"}, [{"id": 1}])
+    sink("position")
+    read = f"{name}_position"
+    eventually(lambda: len(rows(database, read)) == 1, "the first row")
+    fields = {"id": "int", "more": {"type": kind, "default": default}}
+    good = {"json": "{}", "uuid": PLAIN_UUID, "date": 1, "zoned": "2026-01-01T00:00:00Z"}
+    value = next(one for key, one in good.items() if key in str(kind).lower() or key == "zoned")
+    write(mesh, topic, fields, [{"id": 2, "more": value}])
+    write(mesh, topic, {"id": "int"}, [{"id": 3}])
+    eventually(lambda: rows(database, read, "id, id") == [(1, 1), (3, 3)], "what can be")
+    [found] = map(str, dead_letters(sdm, owner, f"{name}-position"))
+    assert "value_not_exact" in found
 
 
 def test_an_array_with_a_default_is_added_to_a_table(

@@ -119,11 +119,17 @@ def test_a_string_that_is_no_utf8_goes_to_the_dead_letters(spark: Any, text: str
     assert "Spark says INVALID_UTF8_STRING:" in reason(found[1])
 
 
-def test_a_field_that_is_no_utf8_goes_to_the_dead_letters_where_it_is_written(spark: Any) -> None:
-    bad = wire(7, VALUE, {**GOOD, "s": "QQ"}).replace(b"QQ", b"\xed\xa0")
+@pytest.mark.parametrize("java", [False, True])
+def test_a_field_that_is_no_utf8_goes_to_the_dead_letters_where_it_is_written(
+    spark: Any, java: bool
+) -> None:
+    text_of_java = {"type": "string", "avro.java.string": "String"}
+    schema = record("Value", s=text_of_java, i="int") if java else VALUE
+    good = {"s": "QQ", "i": 1} if java else {**GOOD, "s": "QQ"}
+    bad = wire(7, schema, good).replace(b"QQ", b"\xed\xa0")
     rows = [(b"k", bad, 0, 0)]
     for text, topic in {"s": "out.dead", "i": "out", "make_valid_utf8(s)": "out"}.items():
-        made = Statement(spark, f"SELECT {text} AS v FROM x c", {"c": {7: VALUE}}, {})
+        made = Statement(spark, f"SELECT {text} AS v FROM x c", {"c": {7: schema}}, {})
         assert topics(made.run(rows)) == [topic], text
 
 

@@ -82,6 +82,9 @@ class ExactValues extends Transformation[SinkRecord] {
   private def made(record: SinkRecord, named: Schema, place: String, level: Int): Schema = {
     val schema = ExactValues.withoutSource(named)
     val kind = schema.`type`
+    // the sink makes a column with it, and rows that are older have it
+    if (schema.defaultValue != null && !Schema.Type.ARRAY.equals(kind))
+      requireValue(record, schema, schema.defaultValue, place)
     if (KnownTypes.isForged(schema))
       throw refusal(record, "value_not_exact", place,
         "a table has no record of this name with these fields",

@@ -1,6 +1,6 @@
 package mesh
 
-import java.time.{DateTimeException, LocalDate, OffsetDateTime}
+import java.time.{DateTimeException, LocalDate, OffsetDateTime, OffsetTime}
 
 /**
  * What no table has of the times that a topic may have, by the types that Debezium and Connect have
@@ -12,6 +12,7 @@ object Times {
   private val noMidnight = "a JDBC sink has no 24:00"
   private val tooFine = "a table has no time finer than a microsecond"
   private val tooEarly = "PostgreSQL's driver writes -infinity for what is before 4713 BC"
+  private val noTime = "a JDBC sink reads no time in it, nor 24:00"
   private val tooLate = "PostgreSQL has no day after the year 5874897, and no time after 294276"
   private val dayMs = 86400000L
   private val dayUs = 86400000000L
@@ -48,12 +49,15 @@ object Times {
       case _ => null
     }
 
-  /** Why a text of a type cannot be written; null if it can, or if it is none of the type. */
+  /** Why a text of a type cannot be written; null if it can, or if the type is no time. */
   def fault(kind: String, text: String): String =
     kind match {
-      case "io.debezium.time.ZonedTime" => if (isFine(text)) tooFine else null
+      case "io.debezium.time.ZonedTime" =>
+        if (isFine(text)) tooFine else if (!isTime(text)) noTime else null
       case "io.debezium.time.ZonedTimestamp" =>
-        if (isFine(text)) tooFine
+        if (text.equals("infinity") || text.equals("-infinity")) null
+        else if (isFine(text)) tooFine
+        else if (!isMoment(text)) noTime
         else if (text.startsWith("-") && yearOf(text) < firstYear) tooEarly
         else if (text.startsWith("+") && yearOf(text) > lastYear) tooLate
         else null
@@ -78,8 +82,17 @@ object Times {
     found
   }
 
-  /** 1 where it is no time. */
-  private def yearOf(text: String): Int =
-    try OffsetDateTime.parse(text).getYear
-    catch { case _: DateTimeException => 1 }
+  private def yearOf(text: String): Int = OffsetDateTime.parse(text).getYear
+
+  private def isMoment(text: String): Boolean =
+    try {
+      OffsetDateTime.parse(text)
+      true
+    } catch { case _: DateTimeException => false }
+
+  private def isTime(text: String): Boolean =
+    try {
+      OffsetTime.parse(text)
+      true
+    } catch { case _: DateTimeException => false }
 }

@@ -34,6 +34,26 @@ ROW = record(
 ENVELOPE = record(("before", ["null", ROW]), ("after", ["null", "Value"]), ("op", "string"))
 
 
+def test_texts_are_read_as_they_are_whatever_java_makes_of_them() -> None:
+    text = {"type": "string", "avro.java.string": "String"}
+    texts = {
+        "type": "map",
+        "avro.java.string": "String",
+        "values": {"type": "array", "items": text},
+    }
+    inner = record(("t", ["null", text]), name="Inner")
+    schema = json.dumps(record(("a", text), ("m", texts), ("i", inner), ("n", "int")))
+    shape = shape_of(schema, "s")
+    assert shape.schema == schema
+    for read in (shape.reader, shape.row_reader, shape.row_schema):
+        assert "avro.java.string" not in read
+    assert [one.name for one in shape.fields] == ["a", "m", "i", "n"]
+    envelope = record(("before", ["null", inner]), ("after", ["null", "Inner"]), ("op", text))
+    change = shape_of(json.dumps(envelope), "s")
+    assert change.is_change
+    assert "avro.java.string" not in change.row_reader + change.row_schema + change.reader
+
+
 def test_a_plain_record_has_its_fields_as_columns() -> None:
     shape = shape_of(json.dumps(record(("ip", "string"), ("status", ["null", "int"]))), "s")
     assert not shape.is_change
