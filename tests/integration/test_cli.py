@@ -676,4 +676,7 @@ def test_who_may_only_read_a_topic_registers_no_schema_of_it(
         code=ExitCode.REFUSED,
     ).err
     assert "kafka_denied" in told
+    made = ("generate", topic, "--kind", "clickstream", "--count", "1", "--fast")
+    told = sdm(*made, "--application", reader, "-d", other.name, code=ExitCode.REFUSED).err
+    assert "kafka_denied" in told
     assert sdm("schema", "describe", topic).document["version"] == 1

@@ -94,12 +94,15 @@ def generate(
 
 
 def _require_topic(connection: "Connection", topic: str, partitions: int | None) -> None:
-    """Make the topic where it is to be made; raises NotFoundError where it is not there."""
+    """Make the topic where it is to be made; raises NotFoundError where it is not there.
+
+    RefusedError for a login that may not write to it, before its schema is registered.
+    """
     from self_service.cli.mesh import brokers
 
     if partitions is not None and brokers.admin(connection).topic(topic) is None:
         brokers.create_topic(brokers.admin(connection), topic, partitions, {})
-    brokers.require_topic(connection, topic)
+    brokers.require_topic(connection, topic, to_write=True)
 
 
 def _written(
