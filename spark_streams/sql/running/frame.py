@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mesh_events.errors import RefusedError
+from mesh_events.schema.full_names import fields_of, named_types
 from spark_streams.copy import header, headers_before, source_header
 from spark_streams.jvm import CANONICAL_KEY, VALID_TEXTS
 from spark_streams.provenance import Origin
@@ -216,10 +217,11 @@ def _with_stream(records: Any, stream: Topic, name: str) -> Any:
     from pyspark.sql.connect import functions as f
     from pyspark.sql.types import StringType
 
+    reader, writers = stream.shape.reader, stream.writers.values()
     there = f.col("value").isNotNull()
     read = records if stream.of_rows else records.where(there)
     read = read.withColumn("__value", _decoded("value", stream))
-    unread = f.coalesce(~f.col("__value").getField(_marker(stream.shape.reader)), f.lit(True))
+    unread = f.coalesce(~f.col("__value").getField(_marker(reader, writers)), f.lit(True))
     if stream.asked_at:
         newer = _is_of_other(f.col("value"), stream.writers) & not_before(stream.asked_at)
         unread = f.when(newer, _stops(f.col("value"))).otherwise(unread)
@@ -231,7 +233,7 @@ def _with_stream(records: Any, stream: Topic, name: str) -> Any:
         newer = _is_of_other(key, stream.key_writers) & not_before(stream.asked_at)
         fault = f.when(newer, _stops(key).cast(StringType())).otherwise(fault)
     read = read.withColumn("fault", fault)
-    read = decimals.declared(read, "__value", _marked(stream.shape.reader))
+    read = decimals.declared(read, "__value", _marked(reader, writers))
     inner = f.col("__value")
     if stream.of_rows and stream.shape.is_change:
         op, inner = inner.getField("op"), inner.getField("after")
@@ -317,7 +319,7 @@ def _with_table(rows: Any, lookup: Lookup, table: Topic, sources: Sources, names
     schema, found = table.shape.row_schema, f.col("__found").isNotNull()
     options = {"mode": "PERMISSIVE", "avroSchema": decimals.widened(_marked(schema))}
     rows = rows.withColumn("__value", _once(from_avro("__found", schema, options)))
-    unread = found & f.coalesce(~f.col("__value").getField(_marker(schema)), f.lit(True))
+    unread = found & f.coalesce(~f.col("__value").getField(_marker(schema, ())), f.lit(True))
     fault = f.when(unread, f.lit(UNREADABLE_ROW))
     rows = rows.withColumn("fault", f.coalesce(f.col("fault"), fault))
     rows = decimals.declared(rows, "__value", _marked(schema))
@@ -426,7 +428,8 @@ def _decoded(column: str, topic: Topic) -> Any:
     from pyspark.sql.connect.avro.functions import from_avro
 
     body = f.substring(f.col(column), 6, _ALL)
-    options = {"mode": "PERMISSIVE", "avroSchema": decimals.widened(_marked(topic.shape.reader))}
+    reader = decimals.widened(_marked(topic.shape.reader, topic.writers.values()))
+    options = {"mode": "PERMISSIVE", "avroSchema": reader}
     chosen: Any = None
     for number, schema in sorted(topic.writers.items()):
         is_it = f.substring(f.col(column), 1, 5) == _prefix(number)
@@ -442,16 +445,24 @@ def _once(decoded: Any) -> Any:
     return f.when(f.spark_partition_id() >= 0, decoded)
 
 
-def _marked(schema: str) -> str:
+def _marked(schema: str, writers: Iterable[str] = ()) -> str:
     """The reader's schema with one more field, which is true in every value that could be read."""
     record = json.loads(schema)
-    marker = {"name": _marker(schema), "type": "boolean", "default": True}
+    marker = {"name": _marker(schema, writers), "type": "boolean", "default": True}
     return json.dumps({**record, "fields": [*record["fields"], marker]})
 
 
-def _marker(schema: str) -> str:
-    """The name of that field, which no field of the schema has in any case of its letters."""
-    known = {one["name"].lower() for one in json.loads(schema)["fields"]}
+def _marker(schema: str, writers: Iterable[str]) -> str:
+    """The name of that field, which no field of the schemas has in any case of its letters.
+
+    A value would bring one of its own, where only its writer's schema has it.
+    """
+    known = {
+        name.lower()
+        for text in (schema, *writers)
+        for record in named_types(json.loads(text)).values()
+        for name in (one["name"] for one in fields_of(record))
+    }
     name = _READ
     while name in known:
         name += "_"

@@ -81,6 +81,16 @@ def test_a_field_may_have_the_name_of_the_mark_of_what_was_read(spark: Any) -> N
     assert len(found) == 2, "what cannot be read goes to the dead letters"
 
 
+def test_a_field_of_an_earlier_schema_is_not_taken_for_that_mark(spark: Any) -> None:
+    before, now = record("Odd", __read="boolean", a="int"), record("Odd", a="int")
+    made = Statement(spark, "SELECT a FROM x c", {"c": {6: before, 7: now}}, {})
+    rows = [
+        (b"k", wire(6, before, {"__read": False, "a": 1}), 0, 1),
+        (b"k", wire(7, now, {"a": 2}), 0, 2),
+    ]
+    assert [one.topic for one in made.run(rows)] == ["east.out", "east.out"]
+
+
 def test_what_every_record_has_is_a_column_too(spark: Any) -> None:
     [found] = statement(
         spark, "SELECT _key AS k, _partition AS p, _offset AS o, _timestamp AS t FROM x c"
