@@ -29,7 +29,7 @@ ORIGIN = Origin("east", "id")
 PLACE = (HEADER, Provenance(ORIGIN, 0, 4).encode())
 LOOK = """
 import json, resource, sys
-from mesh_events.kafka import Connection
+from mesh_events.kafka.connection import Connection
 from spark_streams.log import KafkaLog
 def most():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
