@@ -233,10 +233,6 @@ class Registry:
         where a type that it names is defined nowhere, `too_many_versions` as `history` does,
         `schema_too_large` where they refer to more than `MOST_IMPORTED` others.
         """
-        with self.counted():
-            return self._versions(subject)
-
-    def _versions(self, subject: str) -> Mapping[int, str]:
         found = self.history(subject)
         schemas = {one.schema_id: one.schema for one in found}
         others = sorted({one.kind for one in schemas.values()} - {Kind.AVRO})
@@ -247,14 +243,15 @@ class Registry:
             )
         whole: dict[int, str] = {}
         size = 0
-        for schema_id, one in schemas.items():
-            try:
-                whole[schema_id] = self._whole(one)
-            except InvalidValueError as error:
-                raise RefusedError("schema_not_usable", f"{subject}: {error}") from error
-            size += len(whole[schema_id])
-            if size > MOST_TOGETHER:
-                raise _too_many(subject, len(found))
+        with self.counted():
+            for schema_id, one in schemas.items():
+                try:
+                    whole[schema_id] = self._whole(one)
+                except InvalidValueError as error:
+                    raise RefusedError("schema_not_usable", f"{subject}: {error}") from error
+                size += len(whole[schema_id])
+                if size > MOST_TOGETHER:
+                    raise _too_many(subject, len(found))
         return whole
 
     def register_text(self, subject: str, text: str) -> int:

@@ -26,6 +26,8 @@ from projections.integrity.trust import DistrustError, Prefix, Trusted
 from snapshots.history import OtherLogError
 
 log = structlog.get_logger(__name__)
+LOOK_BACK_S = 60.0
+"""So long at once, what stands before the start is looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +102,6 @@ class NoWatch:
     def describe(self) -> dict[str, Any]:
         """Nothing to tell."""
         return {}
-
-
-LOOK_BACK_S = 60.0
-"""So long at once, what stands before the start is looked at."""
 
 
 class LogWatch:

@@ -90,7 +90,6 @@ class SchemaIds:
         if progress is None or (progress.is_whole and (anew or now - progress.at >= ANEW_S)):
             progress = _Progress(now, frozenset() if progress is None else progress.there)
         new = sorted(set(self._numbers.numbers(subject)) - progress.known)
-        progress.is_whole = not new
         if new:
             # unless it is broken off by the clock, the next time begins anew
             self._carried.pop(place, None)
@@ -100,7 +99,7 @@ class SchemaIds:
                 if not carrying.bring(subject, number, there):
                     break
                 progress.known.add(number)
-            progress.is_whole = progress.known.issuperset(new)
+        progress.is_whole = progress.known.issuperset(new)
         self._carried[place] = progress
         if progress.is_whole:
             progress.there = frozenset(progress.known)

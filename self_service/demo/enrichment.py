@@ -120,6 +120,6 @@ def _values(records: Sequence[dict[str, Any]]) -> list[str]:
     return sorted(json.dumps(one, sort_keys=True) for one in records)
 
 
-def _consumed(stage: Stage, topic: str, domain: str, *more: str) -> list[dict[str, Any]]:
-    answer = stage.sdm("topic", "consume", topic, *more, "-d", domain, refused=True, quiet=True)
+def _consumed(stage: Stage, topic: str, domain: str) -> list[dict[str, Any]]:
+    answer = stage.sdm("topic", "consume", topic, "-d", domain, refused=True, quiet=True)
     return items(answer.data) if answer.code == 0 else []

@@ -60,15 +60,20 @@ def published(database: Any, connector: str) -> set[str]:
     return {name for (name,) in database.execute(found, (slot_of(connector),)).fetchall()}
 
 
+def failed(sdm: Sdm, connector: str, reason: str) -> bool:
+    """Whether a connector has failed for a reason, a code and what it names."""
+    found = described(sdm, connector)
+    return found["state"] == "FAILED" and f"{reason}; " in str(found["failure"])
+
+
+def has_failed(sdm: Sdm, connector: str, reason: str) -> None:
+    """Wait until a connector has failed for a reason."""
+    eventually(lambda: failed(sdm, connector, reason), f"{connector} fails for {reason}")
+
+
 def fails(sdm: Sdm, connector: str, table: str) -> None:
     """Wait until a connector has failed for a table without an identity."""
-
-    def has_failed() -> bool:
-        found = described(sdm, connector)
-        reason = f"table_without_identity: {table}; "
-        return found["state"] == "FAILED" and reason in str(found["failure"])
-
-    eventually(has_failed, f"{connector} fails for {table}")
+    has_failed(sdm, connector, f"table_without_identity: {table}")
 
 
 def streams(database: Any, connector: str) -> None:

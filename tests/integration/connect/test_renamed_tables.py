@@ -6,8 +6,16 @@ from typing import Any
 import pytest
 
 from projections.connectors.tables import slot_of
-from tests.integration.connect.test_published_tables import Emit, emit, published, rows, streams
-from tests.integration.connect.test_whole_rows import NOUN, described, fails_again, schema
+from tests.integration.connect.test_published_tables import (
+    Emit,
+    emit,
+    failed,
+    has_failed,
+    published,
+    rows,
+    streams,
+)
+from tests.integration.connect.test_whole_rows import NOUN, fails_again, schema
 from tests.integration.test_cli import Party, Sdm, owner, sdm
 from tests.kafka_client import eventually
 
@@ -25,16 +33,6 @@ def comment(database: Any, connector: str) -> str:
 def oids(database: Any, *tables: str) -> list[int]:
     found = "SELECT to_regclass(%s)::oid::bigint"
     return [int(database.execute(found, (one,)).fetchone()[0]) for one in tables]
-
-
-def failed(sdm: Sdm, connector: str, reason: str) -> bool:
-    found = described(sdm, connector)
-    return found["state"] == "FAILED" and f"{reason}; " in str(found["failure"])
-
-
-def has_failed(sdm: Sdm, connector: str, reason: str) -> None:
-    """Wait until a connector has failed for a reason."""
-    eventually(lambda: failed(sdm, connector, reason), f"{connector} fails for {reason}")
 
 
 def ids(sdm: Sdm, owner: Party, topic: str, most: int) -> list[int]:
