@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,6 +12,8 @@ from typing import Any
 Judge = Callable[[dict[str, Any]], int]
 SLOW = 0
 """No status: the answer comes when the receiver closes."""
+LETTER_BY_LETTER = -1
+"""No status: an answer that comes, but never ends."""
 
 
 @dataclass
@@ -47,6 +49,13 @@ def receiving(port: int = 0, judge: Judge = lambda _: 201) -> Iterator[LocalRece
             if status == SLOW:
                 found.closing.wait(20)
                 self.close_connection = True
+                return
+            if status == LETTER_BY_LETTER:
+                self.close_connection = True
+                with suppress(OSError):
+                    self.wfile.write(b"HTTP/1.1 201 ")
+                    while not found.closing.wait(0.05):
+                        self.wfile.write(b"x")
                 return
             self.send_response(status)
             if 300 <= status < 400:

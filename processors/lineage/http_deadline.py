@@ -16,7 +16,7 @@ from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 
 def new_session(most_s: float) -> requests.Session:
-    """A session whose connections are cut so many seconds after they were opened.
+    """A session that cuts a connection so many seconds after a request began on it.
 
     What is asked then ends with `requests.RequestException` or urllib3's `HTTPError`, as where the
     server closes the connection.
@@ -27,8 +27,8 @@ def new_session(most_s: float) -> requests.Session:
     return session
 
 
-class _Cut:
-    """A connection that ends by itself."""
+class _Bounded:
+    """A connection whose requests end by themselves."""
 
     most_s: float
     sock: Any
@@ -36,14 +36,26 @@ class _Cut:
 
     def connect(self) -> None:
         super().connect()  # type: ignore[misc]  # the connection's
+        self._start()
+
+    def request(self, *args: Any, **kwargs: Any) -> None:
+        # of one that was used before; a new one connects in here
+        self._start()
+        super().request(*args, **kwargs)  # type: ignore[misc]
+
+    def close(self) -> None:
+        self.stop()
+        super().close()  # type: ignore[misc]
+
+    def _start(self) -> None:
+        self.stop()
         self._timer = threading.Timer(self.most_s, self._cut)
         self._timer.daemon = True
         self._timer.start()
 
-    def close(self) -> None:
+    def stop(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        super().close()  # type: ignore[misc]  # the connection's
 
     def _cut(self) -> None:
         # whoever reads from it sees its end; closing it here would give its number to another one
@@ -51,13 +63,22 @@ class _Cut:
             self.sock.shutdown(socket.SHUT_RDWR)
 
 
+class _Pool:
+    """Connections that are kept for the next request, and are not cut meanwhile."""
+
+    def _put_conn(self, connection: Any) -> None:
+        if connection is not None:
+            connection.stop()
+        super()._put_conn(connection)  # type: ignore[misc]  # the pool's
+
+
 class _Adapter(HTTPAdapter):
     def __init__(self, most_s: float) -> None:
-        plain = type("Plain", (_Cut, HTTPConnection), {"most_s": most_s})
-        tls = type("Tls", (_Cut, HTTPSConnection), {"most_s": most_s})
+        plain = type("Plain", (_Bounded, HTTPConnection), {"most_s": most_s})
+        tls = type("Tls", (_Bounded, HTTPSConnection), {"most_s": most_s})
         self._pools = {
-            "http": type("Pool", (HTTPConnectionPool,), {"ConnectionCls": plain}),
-            "https": type("TlsPool", (HTTPSConnectionPool,), {"ConnectionCls": tls}),
+            "http": type("PlainPool", (_Pool, HTTPConnectionPool), {"ConnectionCls": plain}),
+            "https": type("TlsPool", (_Pool, HTTPSConnectionPool), {"ConnectionCls": tls}),
         }
         super().__init__()
 

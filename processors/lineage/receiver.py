@@ -5,6 +5,7 @@ of a base address, tries again by itself, and follows a redirect, by which a POS
 """
 
 import re
+import time
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Protocol
@@ -16,9 +17,13 @@ from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
 from mesh_events.emit import software
 from mesh_events.errors import ConfigurationError
+from processors.lineage.http_deadline import new_session
 
 CONNECT_S, ANSWER_S = 5.0, 10.0
 """A connection is waited for so long, and each part of an answer."""
+_WHOLE = 3
+"""Times an answer's part in which all of it has come, letter by letter or not."""
+_LATE = "no answer in time"
 _SMALL = 64 * 1024
 _LENGTH = re.compile(r"[0-9]{1,9}")
 """An answer up to so many bytes is read, so that the connection can be used again."""
@@ -62,7 +67,7 @@ class HttpReceiver:
         url: base address, http or https; a path in it stays.
         endpoint: path below it.
         key: API key, sent as a bearer's token; None for none.
-        answer_s: each part of an answer is waited for so long, seconds.
+        answer_s: each part of an answer is waited for so long, seconds, all of it three times that.
 
     Raises ConfigurationError for an address or a key that cannot be used; the text shows no key.
     """
@@ -71,14 +76,15 @@ class HttpReceiver:
         self, url: str, endpoint: str, key: str | None, answer_s: float = ANSWER_S
     ) -> None:
         self._address = _address(url, endpoint)
-        self._timeout = (CONNECT_S, answer_s)
-        self._session = requests.Session()
+        self._timeout, self._whole_s = (CONNECT_S, answer_s), _WHOLE * answer_s
+        self._session = new_session(self._whole_s)
         self._session.auth = _Bearer(key)
         self._session.headers["User-Agent"] = software()
         self._session.headers["Content-Type"] = "application/json"
 
     def send(self, event: bytes) -> Answer:
         """Send one event; see `Receiver`."""
+        until = time.monotonic() + self._whole_s
         try:
             response = self._session.post(
                 self._address,
@@ -91,6 +97,9 @@ class HttpReceiver:
             _finish(response)
         except requests.RequestException as error:
             return _unanswered(error)
+        # an answer that was cut looks like one that is short
+        if time.monotonic() > until:
+            return Answer(Outcome.FAILED, _LATE)
         return Answer(_meaning(response.status_code), f"answered {response.status_code}")
 
     def close(self) -> None:
@@ -155,5 +164,5 @@ def _unanswered(error: requests.RequestException) -> Answer:
     if isinstance(cause, NewConnectionError | ConnectTimeoutError):
         return Answer(Outcome.AWAY, "cannot be reached")
     if isinstance(error, requests.Timeout):
-        return Answer(Outcome.FAILED, "no answer in time")
+        return Answer(Outcome.FAILED, _LATE)
     return Answer(Outcome.FAILED, f"no answer ({type(error).__name__})")

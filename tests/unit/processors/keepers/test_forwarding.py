@@ -28,7 +28,7 @@ from processors.lineage.events import JobRun, event
 from processors.lineage.receiver import Answer, HttpReceiver, Outcome
 from processors.settings import WorkerSettings
 from projections.image import EMPTY
-from tests.openlineage_receiver import SLOW, LocalReceiver, receiving
+from tests.openlineage_receiver import LETTER_BY_LETTER, SLOW, LocalReceiver, receiving
 
 SENT = 5
 ENDPOINT = "api/v1/lineage"
@@ -291,6 +291,18 @@ def test_an_answer_that_does_not_come_in_time_is_not_waited_for(receiver: LocalR
     with capture_logs() as logs:
         made.look()
     assert [one["reason"] for one in logs] == ["no answer in time"]
+
+
+def test_an_answer_that_comes_letter_by_letter_is_not_waited_for(receiver: LocalReceiver) -> None:
+    made = Forwarded(receiver.url, answer_s=0.3)
+    receiver.judge = lambda _: LETTER_BY_LETTER
+    with capture_logs() as logs:
+        made.look()
+    assert [one["reason"] for one in logs] == ["no answer in time"]
+    # nothing of it stays in the connections' way
+    receiver.judge = lambda _: 201
+    made.look(RETRY_MOST_S)
+    assert receiver.runs() == runs(0, *range(SENT))
     receiver.judge = lambda _: 201
     made.look()
     assert receiver.runs() == [*runs(0), *runs(*range(SENT))]
@@ -395,6 +407,13 @@ def test_one_connection_serves_for_all_events(receiver: LocalReceiver) -> None:
     adapter: Any = made.receiver._session.get_adapter(receiver.url)
     (pool,) = adapter.poolmanager.pools._container.values()
     assert (pool.num_requests, pool.num_connections) == (SENT, 1)
+    # and is not cut while nothing is asked
+    (kept,) = [one for one in pool.pool.queue if one is not None]
+    kept._timer.join(20)
+    assert kept._timer.finished.is_set()
+    made.topic.values.append(written(SENT))
+    made.look()
+    assert (pool.num_requests, pool.num_connections) == (SENT + 1, 1)
 
 
 @pytest.mark.parametrize("key", ["s3\ncret", " s3cret", "s3cr\u00e9t"])
