@@ -2,7 +2,8 @@
 
 Avro tells it by `logicalType`, Kafka Connect by `connect.name`, and a reader goes by one of them: a
 number that has both has to mean the same by both. So has a decimal, whose scale stands in `scale`
-and in `connect.parameters`. To Avro a logical type of another type than its own means nothing.
+and in `connect.parameters`, and a default, which stands in `default` and in `connect.default`. To
+Avro a logical type of another type than its own means nothing.
 """
 
 from typing import Any
@@ -63,20 +64,49 @@ def _scales(schema: Any) -> list[str]:
     return scales if named is not None and scales[0] != scales[1] else []
 
 
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two values are the same JSON; 1 and 1.0 are, 1 and true are not."""
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_is_same, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_is_same(one[key], other[key]) for key in one)
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+
+
+def _has_two_defaults(field: Any) -> bool:
+    """Whether a table of Kafka Connect's would have another default than Avro's readers see."""
+    if "default" not in field:
+        return False
+    branches = field["type"] if isinstance(field["type"], list) else [field["type"]]
+    named = [
+        one["connect.default"]
+        for one in branches
+        if isinstance(one, dict) and "connect.default" in one
+    ]
+    return not all(_is_same(field["default"], one) for one in named)
+
+
 def require_one_meaning(schema: Any, subject: str) -> None:
-    """Raise RefusedError `schema_not_usable` for a number that is another by each of its marks.
+    """Raise RefusedError `schema_not_usable` for what is another value by each of its marks.
 
     Args:
         schema: bounded, see `size.require_bounded`.
         subject: what an error names.
     """
     schema = with_full_names(schema)
-    places = [
-        (f"{record}.{field['name']}", field["type"])
+    fields = [
+        (f"{record}.{field['name']}", field)
         for record, one in named_types(schema).items()
         for field in fields_of(one)
     ]
-    left = [("the value", schema), *places]
+    for place, field in fields:
+        if _has_two_defaults(field):
+            raise RefusedError(
+                "schema_not_usable",
+                f"{subject}: {place} has a default, and another one in connect.default: leave the "
+                "one that is meant",
+            )
+    left = [("the value", schema), *((place, field["type"]) for place, field in fields)]
     while left:
         place, one = left.pop()
         if scales := _scales(one):

@@ -195,8 +195,8 @@ _REFUSALS = {
         "errors.tolerance=all with errors.deadletterqueue.topic.name"
     ),
     "schema_ambiguous": (
-        "the schema's scale and that of its connect.parameters are two numbers for one value: "
-        "write with a schema that has the one that is meant"
+        "what Avro reads of the schema, and what its connect.parameters or its connect.default "
+        "say, are two values: write with a schema that has the one that is meant"
     ),
     "change_ambiguous": (
         "sinks go by what a change says that it is, and statements by its row: write c, r or u "
@@ -258,7 +258,7 @@ _REFUSED = re.compile(
     r"|log_behind: (?:[\w$-]{1,63}|a database)|database_is_standby: a database"
     r"|(?:key_not_captured|key_lost): [\w$-]{1,63}\.[\w$-]{1,63}"
     r"|key_changed: [\w.-]{1,249}"
-    r"|text_not_utf8: a text|value_not_exact: a number|schema_ambiguous: a decimal"
+    r"|text_not_utf8: a text|value_not_exact: a number|schema_ambiguous: a (?:decimal|default)"
     r"|topic_not_own: [a-z0-9-]{1,63}"
     r"|dead_letter_not_written: [\w.-]{1,249}: [A-Za-z]{1,64}"
     r"|pattern_too_slow: (?:column [\w$-]{1,63}|a text)"

@@ -206,6 +206,43 @@ def test_a_number_that_connect_would_read_as_another_is_a_dead_letter(
     assert sum("schema_ambiguous: a decimal" in one for one in found) == 1
 
 
+def test_a_default_that_connect_would_read_as_another_is_a_dead_letter(
+    sdm: Sdm, owner: Party, mesh: Endpoints, table: tuple[str, Any], sink: Sinking
+) -> None:
+    """By `connect.default`, which Avro's readers do not look at."""
+    name, database = table
+    topic = f"{owner.name}.{name}"
+    sdm("topic", "create", topic, "--partitions", "1", "-d", owner.name)
+    writing = Producer(mesh.administration("east").config())
+    defaults = {
+        "string": ("a", "b"), "int": (1, 2), "long": (2**62, 2**62 + 1), "float": (0.1, 0.2),
+        "double": (0.1, 0.2), "boolean": (True, False), "bytes": ("\u00ff", "\u00fe"),
+    }  # fmt: skip
+    values = {"string": b"\2x", "bytes": b"\2x", "float": bytes(4), "double": bytes(8)}
+    for alike in (False, True):
+        for kind, (default, other) in defaults.items():
+            named = {"type": kind, "connect.default": default if alike else other}
+            for at, types in enumerate([named, [named, "null"]]):
+                row = {"type": "record", "name": "Row", "fields": [
+                    {"name": "id", "type": "string"},
+                    {"name": f"{kind}_{at}", "type": types, "default": default},
+                ]}  # fmt: skip
+                told = f"{kind}-{at}-{alike}"
+                number = register_schema(mesh, f"{topic}-{told}", json.dumps(row))
+                identity = bytes([len(told) * 2]) + told.encode()
+                value = b"\0" * at + values.get(kind, b"\0")
+                writing.produce(topic, b"\0" + number.to_bytes(4, "big") + identity + value)
+    assert writing.flush(60) == 0
+    sink("position")
+    expected = sorted(f"{kind}-{at}-True" for kind in defaults for at in (0, 1))
+    eventually(
+        lambda: sorted(one for (one,) in rows(database, f"{name}_position", "id")) == expected,
+        "what has one default is there",
+    )
+    found = [str(one) for one in dead_letters(sdm, owner, f"{name}-position")]
+    assert sum("schema_ambiguous: a default" in one for one in found) == len(expected)
+
+
 def test_a_number_that_its_type_has_not_is_a_dead_letter(
     sdm: Sdm, owner: Party, mesh: Endpoints, table: tuple[str, Any], sink: Sinking
 ) -> None:

@@ -1,8 +1,9 @@
 package mesh
 
+import java.nio.charset.StandardCharsets
 import java.util
 
-import org.apache.avro.{Schema => AvroSchema}
+import org.apache.avro.{JsonProperties, Schema => AvroSchema}
 import org.apache.kafka.common.cache.Cache
 import org.apache.kafka.connect.data.Schema
 import org.apache.kafka.connect.errors.DataException
@@ -11,7 +12,8 @@ import org.apache.kafka.connect.errors.DataException
  * Bounds what the converters of all connectors keep of schemas. Connect's copy of one holds each
  * record as often as it is named, and a converter kept a thousand copies: a hundred schemas of some
  * kilobytes each filled the heap that all domains share. [[PatchConverter]] has the converter ask
- * this where it asked its caches. It also refuses a decimal that Avro and Connect read differently.
+ * this where it asked its caches. It also refuses a decimal and a default that Avro and Connect read
+ * differently.
  *
  * Nothing of Scala's own library is used, as in [[PlainNames]].
  */
@@ -64,7 +66,11 @@ object BoundedSchemas {
       schema.getType match {
         case AvroSchema.Type.RECORD =>
           val fields = schema.getFields.iterator
-          while (fields.hasNext && sum <= mostTypes) sum += expanded(fields.next().schema, known)
+          while (fields.hasNext && sum <= mostTypes) {
+            val field = fields.next()
+            requireOneDefault(field)
+            sum += expanded(field.schema, known)
+          }
         case AvroSchema.Type.UNION =>
           val branches = schema.getTypes.iterator
           while (branches.hasNext && sum <= mostTypes) sum += expanded(branches.next(), known)
@@ -91,6 +97,74 @@ object BoundedSchemas {
           "schema_ambiguous: a decimal: it has the scale " + scale + " by Avro's scale, and another one " +
             "by connect.parameters")
     }
+  }
+
+  /** Likewise: a table's column would have another default than Avro's readers see. */
+  private def requireOneDefault(field: AvroSchema.Field): Unit =
+    if (field.hasDefaultValue) {
+      val schema = field.schema
+      if (!AvroSchema.Type.UNION.equals(schema.getType)) requireOneDefault(field, schema)
+      else {
+        val branches = schema.getTypes.iterator
+        while (branches.hasNext) requireOneDefault(field, branches.next())
+      }
+    }
+
+  private def requireOneDefault(field: AvroSchema.Field, schema: AvroSchema): Unit = {
+    val ofConnect = schema.getObjectProp("connect.default")
+    if (ofConnect != null && !isSame(field.defaultVal, ofConnect))
+      throw new RefusedException(
+        "schema_ambiguous: a default: " + field.name + " has one by Avro, and another one by connect.default")
+  }
+
+  /** Whether a default of Avro's is what a property of the schema says; both were JSON. */
+  private def isSame(ofAvro: Any, ofConnect: Any): Boolean = ofAvro match {
+    case bytes: Array[Byte] =>
+      new String(bytes, StandardCharsets.ISO_8859_1).equals(ofConnect)
+    case float: java.lang.Float =>
+      ofConnect match {
+        case number: Number => float.equals(java.lang.Float.valueOf(number.floatValue))
+        case _ => float.toString.equals(ofConnect)
+      }
+    case double: java.lang.Double =>
+      ofConnect match {
+        case number: Number => double.equals(java.lang.Double.valueOf(number.doubleValue))
+        case _ => double.toString.equals(ofConnect)
+      }
+    case whole: Number =>
+      ofConnect match {
+        case number: Number =>
+          whole.longValue == number.longValue && whole.doubleValue == number.doubleValue
+        case _ => false
+      }
+    case items: util.List[_] =>
+      ofConnect match {
+        case others: util.List[_] =>
+          var same = items.size == others.size
+          var index = 0
+          while (same && index < items.size) {
+            same = isSame(items.get(index), others.get(index))
+            index += 1
+          }
+          same
+        case _ => false
+      }
+    case members: util.Map[_, _] =>
+      ofConnect match {
+        case others: util.Map[_, _] =>
+          var same = members.size == others.size
+          val names = members.keySet.iterator
+          while (same && names.hasNext) {
+            val name = names.next()
+            same = others.containsKey(name) && isSame(members.get(name), others.get(name))
+          }
+          same
+        case _ => false
+      }
+    case _ =>
+      val nothing = JsonProperties.NULL_VALUE
+      if (ofAvro == null || nothing.equals(ofAvro)) ofConnect == null || nothing.equals(ofConnect)
+      else ofAvro.equals(ofConnect)
   }
 
   /** Types that a schema of Connect's holds. */

@@ -81,6 +81,35 @@ def test_a_decimal_with_two_scales_is_refused_with_the_place() -> None:
     assert told.value.code == "schema_not_usable"
 
 
+@pytest.mark.parametrize(
+    ("kind", "default", "named"),
+    [
+        ("long", 1, 2),
+        ("double", 1.5, "1.5"),
+        ("boolean", True, 1),
+        ("string", "a", "b"),
+        ("bytes", "\u00ff", "\u00fe"),
+        ("string", "a", None),
+        (["null", "string"], None, "a"),
+        ({"type": "array", "items": "int"}, [1, 2], [2, 1]),
+        ({"type": "map", "values": "int"}, {"a": 1}, {"a": 1, "b": 1}),
+    ],
+)
+def test_a_field_with_two_defaults_is_refused_with_the_place(
+    kind: Any, default: Any, named: Any
+) -> None:
+    def with_default(other: Any) -> Any:
+        *before, last = kind if isinstance(kind, list) else [kind]
+        marked = {**(last if isinstance(last, dict) else {"type": last}), "connect.default": other}
+        field = {"name": "at", "type": [*before, marked] if before else marked, "default": default}
+        return {"type": "record", "name": "shop.In", "fields": [field]}
+
+    with pytest.raises(RefusedError, match=r"shop\.In\.at has a default, and another") as told:
+        require_one_meaning(with_default(named), "east.t-value")
+    assert told.value.code == "schema_not_usable"
+    require_one_meaning(with_default(default), "east.t-value")
+
+
 def test_a_schema_that_is_to_be_registered_is_asked() -> None:
     text = '{"type": "long", "logicalType": "timestamp-millis", "connect.name": "%s"}'
     with pytest.raises(RefusedError, match=r"x\.avsc: the value has the connect\.name"):

@@ -459,6 +459,10 @@ def test_a_class_of_the_operators_has_the_settings_that_the_operator_names(tmp_p
         ),
         ("mesh.RefusedException: schema_ambiguous: a decimal: it", "has the one that is meant"),
         (
+            "mesh.RefusedException: schema_ambiguous: a default: n has",
+            "schema_ambiguous: a default; what Avro reads",
+        ),
+        (
             "mesh.RefusedException: slot_lost: sdm_east_shop: its",
             "slot_lost: sdm_east_shop; PostgreSQL has given the replication slot up",
         ),
