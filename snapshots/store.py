@@ -2,13 +2,15 @@
 
 A row of `versions` holds from the snapshot `at` on, until a later one of the same table and key;
 an empty value ends it. So what a snapshot costs is what changed since the one before, and what is
-asked of an old image costs a search in an index. Rows are fetched when they are asked for.
+asked of an old image costs a search in an index. Rows are fetched when they are asked for. A large
+field, as a connector's config, is in `fields` once, by its hash, however often its row changes.
 """
 
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -20,7 +22,7 @@ from projections.image import Image
 from projections.integrity.tree import CompactRange
 from projections.table import GONE, Layered, Paired, Table
 from snapshots.image_tables import TABLES, Rest, put_together, take_apart
-from snapshots.values import Decoder, decoder, encode
+from snapshots.values import Decoder, decoder, encode, joined, split
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -35,8 +37,9 @@ CREATE TABLE IF NOT EXISTS snapshots (
 );
 CREATE INDEX IF NOT EXISTS snapshots_by_clock ON snapshots (clock, at);
 CREATE TABLE IF NOT EXISTS versions (
-    tab INTEGER, key BLOB, at INTEGER, value BLOB NOT NULL, PRIMARY KEY (tab, key, at)
+    tab INTEGER, key BLOB, at INTEGER, value BLOB NOT NULL, large BLOB, PRIMARY KEY (tab, key, at)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS fields (hash BLOB PRIMARY KEY, value BLOB NOT NULL);
 """
 
 
@@ -274,20 +277,21 @@ class Store:
     def version(self, number: int, key: bytes, at: int) -> bytes | None:
         """The bytes of a row at a snapshot; none or empty if there is none."""
         row = self._db.execute(
-            "SELECT value FROM versions WHERE tab = ? AND key = ? AND at <= ? "
+            "SELECT value, large FROM versions WHERE tab = ? AND key = ? AND at <= ? "
             "ORDER BY at DESC LIMIT 1",
             (number, key, at),
         ).fetchone()
-        return row[0] if row else None
+        return self._whole(*row) if row else None
 
     def versions(self, number: int, at: int) -> Iterator[tuple[bytes, bytes]]:
         """(key, bytes) of each row at a snapshot; the bytes are empty where it has ended."""
         # SQLite takes the other columns of a group from the row that has the maximum
         found = self._db.execute(
-            "SELECT key, value, max(at) FROM versions WHERE tab = ? AND at <= ? GROUP BY key",
+            "SELECT key, value, large, max(at) FROM versions "
+            "WHERE tab = ? AND at <= ? GROUP BY key",
             (number, at),
         )
-        return ((key, value) for key, value, _ in found)
+        return ((key, self._whole(value, large)) for key, value, large, _ in found)
 
     @contextmanager
     def translated(self) -> Iterator[None]:
@@ -315,12 +319,36 @@ class Store:
 
     def _write(self, number: int, at: int, changes: Map[Any, Any]) -> None:
         self._db.executemany(
-            "INSERT INTO versions VALUES (?, ?, ?, ?)",
+            "INSERT INTO versions VALUES (?, ?, ?, ?, ?)",
             (
-                (number, encode(key), at, b"" if value is GONE else encode(value))
+                (number, encode(key), at, *((b"", None) if value is GONE else self._parts(value)))
                 for key, value in changes.items()
             ),
         )
+
+    def _parts(self, value: Any) -> tuple[bytes, bytes | None]:
+        """What stands in a version of a row; its large fields are in the file then."""
+        row, large = split(encode(value))
+        if not large:
+            return row, None
+        hashes = {name: sha256(one).digest() for name, one in large.items()}
+        self._db.executemany(
+            "INSERT OR IGNORE INTO fields VALUES (?, ?)",
+            ((hashes[name], one) for name, one in large.items()),
+        )
+        return row, encode(hashes)
+
+    def _whole(self, row: bytes, large: bytes | None) -> bytes:
+        """The bytes of a row with all its fields."""
+        if large is None:
+            return row
+        found = {
+            name: self._db.execute("SELECT value FROM fields WHERE hash = ?", (one,)).fetchone()
+            for name, one in decoder(dict[str, bytes])(large).items()
+        }
+        if None in found.values():
+            raise ValueError("a field of a row is missing")
+        return joined(row, {name: one[0] for name, one in found.items()})
 
     def _one(self, where: str, *values: int) -> Snapshot | None:
         with self.translated():

@@ -43,6 +43,31 @@ def encode(value: Any) -> bytes:
     return _ENCODER.encode(value)
 
 
+LARGE = 512
+"""Bytes of a field from which on it is kept by itself: most rows change in their other fields."""
+_FIELDS = msgspec.msgpack.Decoder(dict[str, msgspec.Raw])
+
+
+def split(row: bytes) -> tuple[bytes, dict[str, bytes]]:
+    """A row without its large fields, and these by name; `joined` makes the row of them again."""
+    if len(row) <= LARGE:
+        return row, {}
+    try:
+        fields = _FIELDS.decode(row)
+    except msgspec.DecodeError:
+        # no record with names
+        return row, {}
+    large = {name: bytes(one) for name, one in fields.items() if len(bytes(one)) > LARGE}
+    small = {name: one for name, one in fields.items() if name not in large}
+    return (_ENCODER.encode(small), large) if large else (row, {})
+
+
+def joined(row: bytes, large: dict[str, bytes]) -> bytes:
+    """The row that was `split`."""
+    more = {name: msgspec.Raw(one) for name, one in large.items()}
+    return _ENCODER.encode({**_FIELDS.decode(row), **more})
+
+
 class Decoder(Generic[T]):
     """Reads values of one type back.
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from immutables import Map
 
 from mesh_events import codec, intents, statements
 from mesh_events.errors import StateFaultError
@@ -19,6 +20,7 @@ from projections.checksum import checksum
 from projections.deciding.intents import Intents
 from projections.identity import Identity
 from projections.image import Image
+from projections.integrity.tree import CompactRange
 from projections.integrity.trust import DistrustError
 from projections.replay import fold, replay
 from snapshots import history, place
@@ -106,6 +108,27 @@ def test_a_broker_that_was_ahead_hides_no_later_state_from_as_of(
     assert max(times) - min(times) >= 600_000
     for time in sorted({one + more for one in times for more in (0, 60_000)}):
         assert image_at(store, log_of(records), as_of=time) == replay(records, as_of=time), time
+
+
+def test_a_large_field_is_in_the_file_once_however_often_its_row_changes(store: Store) -> None:
+    log = PaperLog()
+    story.domains(log)
+    story.connector_added(log)
+    ((name, connector),) = replay(log.records).connectors.items()
+    configs = [Map({"transforms": letter * 60_000}) for letter in "ab"]
+    image = store.image(ORIGIN)
+    seen = {}
+    with store.writing():
+        for offset in range(40):
+            row = replace(connector, config=configs[offset // 20], restarts=offset)
+            seen[offset] = row
+            image = image._replace(offset=offset, connectors=image.connectors.set(name, row))
+            image = store.append(image, CompactRange(), b"", ())
+    for offset, row in seen.items():
+        found = store.image(store.until(offset))
+        assert found.connectors[name] == row
+        assert dict(found.connectors.items()) == {name: row}
+    assert sum(one.stat().st_size for one in store.path.parent.iterdir()) < 8 * 60_000
 
 
 def test_far_behind_the_log_is_its_end(store: Store) -> None:

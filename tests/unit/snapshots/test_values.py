@@ -3,7 +3,7 @@
 import pytest
 from immutables import Map
 
-from snapshots.values import decoder, encode
+from snapshots.values import LARGE, decoder, encode, joined, split
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,18 @@ def test_equal_maps_have_equal_bytes() -> None:
     one = Map(dict.fromkeys(keys, "x"))
     other: Map[tuple[str, str], str] = Map(dict.fromkeys(reversed(keys), "x"))
     assert encode(one) == encode(other)
+
+
+@pytest.mark.parametrize("extra", range(-3, 4))
+def test_large_fields_are_taken_out_of_a_row_and_put_back(extra: int) -> None:
+    row = {"a": "x" * LARGE, "b": 1, "c": ["y" * (LARGE + extra)], "d": None, "e": ""}
+    small, large = split(encode(row))
+    assert "a" in large
+    assert len(small) < LARGE + 20
+    assert decoder(dict)(joined(small, large)) == row
+
+
+@pytest.mark.parametrize("value", ["x" * 2000, ["x"] * 2000, Map({1: "x" * 2000}), {"a": 1}, 7])
+def test_a_row_without_large_fields_is_left_as_it_is(value: object) -> None:
+    data = encode(value)
+    assert split(data) == (data, {})
