@@ -17,7 +17,7 @@ import org.slf4j.LoggerFactory
  * How much members of groups may send of themselves: names, topics, patterns, metadata and assignments,
  * which Kafka has in its heap for as long as they send heartbeats.
  *
- * Property of the JVM:
+ * Properties of the JVM:
  *   mesh.members.bytes=<n>    of a domain's logins in an hour, and at once
  *   mesh.members.topics=<n>   topics that a member subscribes to by their names
  */
@@ -47,7 +47,8 @@ object BoundedMembers {
     }
     val size = request.sizeInBytes + named * topic + (if (joins(request)) member else -plain)
     if (named > mostTopics) Some(new InvalidRequestException(s"a member subscribes to $mostTopics topics at most"))
-    else if (size <= 0) None
+    // workers of Connect that have many connectors tell all of them at each change, for all domains together
+    else if (size <= 0 || BoundedWork.isOwn(request.context.principal.getName)) None
     else {
       val owner = BoundedWork.owner(request.context.principal.getName)
       val members = owners.computeIfAbsent(owner, _ => new Members)

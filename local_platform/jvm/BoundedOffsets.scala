@@ -23,12 +23,15 @@ object BoundedOffsets {
   private val log = LoggerFactory.getLogger("mesh.BoundedOffsets")
   private val logins = new ConcurrentHashMap[String, Recent]()
 
-  /** How many the logins of a login's domain have, as far as it is known; a thousand at least. */
+  /**
+   * How many the logins of a login's domain have, as far as it is known; some thousands at least: what they
+   * committed before the broker's start is not.
+   */
   def kept(login: String): Long = {
     val owner = s"User:${BoundedWork.owner(login)}"
     logins.asScala.iterator.collect {
       case (name, kept) if name == owner || name.startsWith(s"$owner.") => kept.size
-    }.sum.max(1000).toLong
+    }.sum.max(5000).toLong
   }
 
   def require(from: AuthorizableRequestContext, request: OffsetCommitRequestData): Unit =

@@ -16,7 +16,8 @@ import org.apache.kafka.common.utils.ByteUtils
  * Properties of the JVM:
  *   mesh.request.fields=<n>         numbers and texts of a request, a text with its length two
  *   mesh.request.fields.admin=<n>   the same of the administrator's, other than what brokers tell each other of
- *                                   transactions
+ *                                   transactions, and of what consumers of the mesh ask for: a sink of some
+ *                                   thousand partitions names all of them each time
  *   mesh.request.names=<n>          texts with the same hash, behind the first so many: Kafka looks through
  *                                   them all for each one more when it answers. Of domains' logins only,
  *                                   and not of offsets that are committed
@@ -31,6 +32,10 @@ object BoundedParsing {
   // the version of a header from which on it may have fields more
   private val withTags = 2
   private val mostTags = 20
+  private val unknown = "ANONYMOUS"
+  private val ofConsumers = Set(
+    ApiKeys.FETCH, ApiKeys.LIST_OFFSETS, ApiKeys.OFFSET_COMMIT, ApiKeys.OFFSET_FETCH,
+    ApiKeys.OFFSET_FOR_LEADER_EPOCH)
   // brokers send each other what all clients together have begun, as the administrator
   private val between = Set(ApiKeys.WRITE_TXN_MARKERS, ApiKeys.ADD_PARTITIONS_TO_TXN)
 
@@ -65,7 +70,7 @@ object BoundedParsing {
       val login = context.principal.getName
       val counted = new Counted(
         all.buffer,
-        if (login != admin) most else if (between(key)) Int.MaxValue else mostOfAdmin,
+        mostOf(login, key),
         if (BoundedWork.isOwn(login) || commits(key)) Int.MaxValue else sameHash)
       BoundedWork.reading(login) {
         BoundedTables.begin(BoundedWork.isOwn(login))
@@ -74,6 +79,11 @@ object BoundedParsing {
       }
     case _ => throw new InvalidRequestException(s"cannot count the fields of a request of $key")
   }
+
+  private def mostOf(login: String, key: ApiKeys): Int =
+    if (login == admin) { if (between(key)) Int.MaxValue else mostOfAdmin }
+    else if (ofConsumers(key) && login != unknown && BoundedWork.isOwn(login)) mostOfAdmin
+    else most
 
   /** Numbers and texts of what stands within a request as bytes. */
   val mostInside: Int = 5 * most

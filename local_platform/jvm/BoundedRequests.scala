@@ -15,8 +15,8 @@ import org.apache.kafka.common.errors.{
 }
 import org.apache.kafka.common.protocol.ApiKeys
 import org.apache.kafka.common.requests.{
-  AddOffsetsToTxnRequest, AlterConfigsRequest, ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest, DescribeConfigsRequest,
-  DescribeGroupsRequest, IncrementalAlterConfigsRequest, JoinGroupRequest, ListOffsetsRequest, OffsetCommitRequest, OffsetFetchRequest,
+  AddOffsetsToTxnRequest, AlterConfigsRequest, ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest, DeleteGroupsRequest,
+  DescribeConfigsRequest, DescribeGroupsRequest, IncrementalAlterConfigsRequest, JoinGroupRequest, ListOffsetsRequest, OffsetCommitRequest, OffsetFetchRequest,
   ProduceRequest, StreamsGroupDescribeRequest, SyncGroupRequest, TxnOffsetCommitRequest
 }
 import org.apache.kafka.common.resource.ResourceType
@@ -46,6 +46,7 @@ object BoundedRequests {
     ApiKeys.PRODUCE, ApiKeys.SASL_AUTHENTICATE, ApiKeys.SASL_HANDSHAKE, ApiKeys.STREAMS_GROUP_DESCRIBE,
     ApiKeys.STREAMS_GROUP_HEARTBEAT, ApiKeys.SYNC_GROUP, ApiKeys.TXN_OFFSET_COMMIT)
   private val described = Integer.getInteger("mesh.request.described", 250).intValue
+  private val longestName = "-" * 249
   private val admin = "admin"
   private val topic = ConfigResource.Type.TOPIC.id
   private val current = new ThreadLocal[RequestChannel.Request]
@@ -183,6 +184,7 @@ object BoundedRequests {
       case ApiKeys.DESCRIBE_CONFIGS => tooMany(request)
       case kind if groups.contains(kind) => repeated(groups(kind)(request))
       case ApiKeys.OFFSET_FETCH => repeated(groupsOfOffsets(request).map(_.groupId))
+      case ApiKeys.DELETE_GROUPS => repeated(request.body[DeleteGroupsRequest].data.groupsNames.asScala.toSeq)
       case _ => None
     }
   }
@@ -235,7 +237,10 @@ object BoundedRequests {
       val most = if (asksForAll) BoundedOffsets.kept(request.context.principal.getName) else 0
       ofSize(request) + most * msNs / 100
     case ApiKeys.STREAMS_GROUP_HEARTBEAT => 3 * ofSize(request)
-    case ApiKeys.DELETE_GROUPS | ApiKeys.FIND_COORDINATOR => ofSize(request)
+    // a record for each offset of theirs
+    case ApiKeys.DELETE_GROUPS =>
+      ofSize(request) + BoundedOffsets.kept(request.context.principal.getName) * msNs / 100
+    case ApiKeys.FIND_COORDINATOR => ofSize(request)
     case ApiKeys.CONSUMER_GROUP_HEARTBEAT =>
       val heartbeat = request.body[ConsumerGroupHeartbeatRequest]
       // one of two threads looks for it in the names of all topics
@@ -245,7 +250,7 @@ object BoundedRequests {
     case ApiKeys.SYNC_GROUP => 5 * usNs * request.body[SyncGroupRequest].data.assignments.size
     case ApiKeys.OFFSET_COMMIT =>
       val data = request.body[OffsetCommitRequest].data
-      ofWritten(data.groupId, data.topics.asScala.map(one => (one.name, one.partitions.size)))
+      ofWritten(data.groupId, data.topics.asScala.map(one => (nameOf(one.name), one.partitions.size)))
     case ApiKeys.TXN_OFFSET_COMMIT =>
       val data = request.body[TxnOffsetCommitRequest].data
       ofWritten(data.groupId, data.topics.asScala.map(one => (one.name, one.partitions.size)))
@@ -261,8 +266,12 @@ object BoundedRequests {
       partitions.toLong * (group.length + topic.length + 100)
     }.sum
 
+  /** The longest there may be for a topic that is named by its id. */
+  private def nameOf(topic: String): String = if (topic == null || topic.isEmpty) longestName else topic
+
   private def groupsOfOffsets(request: RequestChannel.Request) =
-    request.body[OffsetFetchRequest].data.groups.asScala.toSeq
+    // up to version 7 there is one, which stands by itself
+    request.body[OffsetFetchRequest].groups.asScala.toSeq
 
   private def sees(apis: KafkaApis, request: RequestChannel.Request, topic: String): Boolean =
     apis.authHelper.authorize(request.context, AclOperation.DESCRIBE, ResourceType.TOPIC, topic, false, false)

@@ -5,11 +5,12 @@ A `ClusterAdmin` is the port that keepers use; `KafkaAdmin` is the real one.
 
 import secrets
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, Protocol, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicCollection
 from confluent_kafka.admin import (
@@ -30,6 +31,9 @@ from processors.acls import kafka
 from processors.clusters.rights import Acl, Binding
 
 TIMEOUT_S = 15
+AT_ONCE = 1000
+"""ACLs in one request: Kafka's controller compares each with all that there are, and takes no more
+than ten thousand."""
 _SCRAM_ITERATIONS, _CLOSED_ITERATIONS = 4096, 4097
 """Of the logins that the mesh sets, and of those that it has closed: by this both are told apart
 where only the cluster can be asked."""
@@ -48,8 +52,14 @@ _SHOWN = 5
 _LISTING = "listing access rights"
 _EFFECTIVE = frozenset({"cleanup.policy", "delete.retention.ms", "retention.bytes", "retention.ms"})
 """Settings that a topic tells also at Kafka's defaults: they decide when its records go."""
+T = TypeVar("T")
 CLUSTERS_DEFAULT = -1
 """As many replicas of a new topic as the cluster makes by default."""
+
+
+def pieces(found: Sequence[T]) -> list[list[T]]:
+    """The same in lists of `AT_ONCE` at most."""
+    return [[*found[at : at + AT_ONCE]] for at in range(0, len(found), AT_ONCE)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,24 +340,22 @@ class KafkaAdmin:
 
     def grant(self, bindings: Iterable[Binding]) -> None:
         """Make bindings; those that exist are left."""
-        wanted = [kafka.granting(binding) for binding in bindings]
-        if wanted:
-            self._each(
-                lambda: self._admin.create_acls(wanted, request_timeout=TIMEOUT_S),
-                "granting access rights",
-            )
+        for some in pieces([kafka.granting(binding) for binding in bindings]):
+            call = partial(self._admin.create_acls, some, request_timeout=TIMEOUT_S)
+            self._each(call, "granting access rights")
 
     def withdraw(self, rights: Iterable[Binding | Acl]) -> None:
         """Delete bindings, and ACLs of users; those that are gone are fine."""
         acls = {Acl.of(one) if isinstance(one, Binding) else one for one in rights}
         named = {acl for acl in acls if kafka.is_named(acl)}
-        unwanted, doing = [kafka.deleting(acl) for acl in named], "withdrawing access rights"
-        if unwanted:
-            self._each(lambda: self._admin.delete_acls(unwanted, request_timeout=TIMEOUT_S), doing)
-        if acls - named:
+        doing = "withdrawing access rights"
+        for some in pieces([kafka.deleting(acl) for acl in named]):
+            call = partial(self._admin.delete_acls, some, request_timeout=TIMEOUT_S)
+            self._each(call, doing)
+        for others in pieces(sorted(acls - named)):
             from processors.acls import wire
 
-            wire.delete(self._login, sorted(acls - named), self._at(doing), TIMEOUT_S)
+            wire.delete(self._login, others, self._at(doing), TIMEOUT_S)
 
     def login_of(self, principal: str) -> Login:
         """What the cluster has of a SCRAM user."""

@@ -13,7 +13,7 @@ import structlog
 from mesh_events.errors import InfrastructureError, MeshError
 from mesh_events.facts import AclApplied, AclRemoved
 from processors.clusters.drift import RIGHTS, Policy, of_wish, wrong
-from processors.clusters.kafka import ClusterAdmin
+from processors.clusters.kafka import AT_ONCE, ClusterAdmin, pieces
 from processors.clusters.principals import Held, Holder, held
 from processors.clusters.rights import Binding, Operation, Resource, Wish
 from processors.crash_points import crash_point
@@ -28,8 +28,6 @@ from processors.keepers.topics.product_topics import ProductTopics
 from projections.image import Image
 
 log = structlog.get_logger(__name__)
-_AT_ONCE = 1000
-"""Bindings in one request; Kafka's controller takes some thousands."""
 _TOGETHER_S = 10.0
 """So long they are taken, before a later revocation has its turn."""
 PUT_OFF_S = 30.0
@@ -294,11 +292,14 @@ class RightsKeeper:
         over = time.monotonic() + _TOGETHER_S
         is_done = True
         took = False
+        # fifty sinks of one domain may hold ten thousand: the others' revocations go before those
+        begin, *left = pieces(sorted(ended)) or [[]]
+        ended = set(begin)
         for wish in _in_order(one for one in wishes if not one.wanted and not one.reported):
             differs = wrong(wish, actual, keep)
             self._tell_found(wish, differs, reign)
             ended |= differs
-            if len(ended) >= _AT_ONCE:
+            if len(ended) >= AT_ONCE:
                 is_done = time.monotonic() < over
                 if not is_done:
                     break
@@ -307,6 +308,11 @@ class RightsKeeper:
                 ended = set()
         if ended:
             _take(ended, admin, reign)
+        for piece in left:
+            is_done = is_done and time.monotonic() < over
+            if not is_done:
+                break
+            _take(piece, admin, reign)
         if ended or took:
             actual.clear()
             actual.update(admin.rights())

@@ -343,6 +343,10 @@ class RawConnection:
         body = _items(_compact(one) + b"\0\0" for one in groups) + b"\0\0"
         self._send(_OFFSET_FETCH, 8, body, flexible=True)
 
+    def ask_for_offsets_of(self, group: str) -> None:
+        """Ask for all offsets of one group, as before version 8; do not wait for the answer."""
+        self._send(_OFFSET_FETCH, 7, _compact(group) + b"\0\0\0", flexible=True)
+
     def is_answered(self) -> bool:
         """Whether an answer comes, and the connection is not closed instead."""
         try:

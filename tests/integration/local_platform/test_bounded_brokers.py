@@ -70,6 +70,8 @@ HORDE = owner("horde")
 SWIFT, SCRIBE, TELLER = owner("swift"), owner("scribe"), owner("teller")
 ASKER, BUSY, CLOSER = owner("asker"), owner("busy"), owner("closer")
 HEAVY, LADEN, WORDY = owner("heavy"), owner("laden"), owner("wordy")
+ELDER = owner("elder")
+SINK = Principal("mesh.connect.some", "secret", (Right("READ", "GROUP", "mesh.", prefixed=True),))
 SENDER = Principal("sent.intents", "secret", (Right("WRITE", "TOPIC", "mesh.sent"),))
 COUNTED = Principal("counted.intents", "secret", (Right("WRITE", "TOPIC", "mesh.counted"),))
 APPENDERS = {
@@ -115,6 +117,8 @@ def admin(platform: LocalPlatform) -> Connection:
             HEAVY,
             LADEN,
             WORDY,
+            ELDER,
+            SINK,
             COUNTED,
             *APPENDERS.values(),
         ],
@@ -134,6 +138,11 @@ def topic(admin: Connection, request: pytest.FixtureRequest) -> str:
     # brokers unpack for topics of the mesh only
     prefix = "foe" if request.param == "producer" else "mesh.foe"
     return create_topic(admin, f"{prefix}.{request.param}", request.param)
+
+
+def as_one(admin: Connection, whose: Principal) -> Connection:
+    """The login of one of them."""
+    return replace(admin, user=whose.name, password=whose.password)
 
 
 def create_topic(admin: Connection, name: str, compression: str, partitions: int = 1) -> str:
@@ -587,6 +596,10 @@ def test_members_of_a_logins_groups_send_so_many_bytes_of_themselves_and_no_more
     other = RawConnection(admin.bootstrap_servers, admin)
     assert other.join_group("horde.many", metadata) == MEMBER_ID_REQUIRED
     other.close()
+    own = RawConnection(admin.bootstrap_servers, as_one(admin, SINK))
+    more = [own.join_group("mesh.many", metadata) for _ in range(most // len(metadata) + 2)]
+    assert set(more) == {MEMBER_ID_REQUIRED}, "of all domains together"
+    own.close()
     [told] = [line for line in log_of(settings).splitlines() if "of themselves in an hour" in line]
     assert f"members of groups of {HORDE.name} have sent {most} bytes" in told
 
@@ -605,6 +618,17 @@ def test_a_fetch_waits_for_records_no_longer_than_the_broker_has_it_wait(
 def test_no_session_keeps_the_partitions_that_a_fetch_names(horde: RawConnection) -> None:
     """A session keeps them until others take its place, also those of a topic that is not there."""
     assert {horde.fetch_session("not-there", 1000) for _ in range(10)} == {0}
+
+
+def test_a_consumer_of_the_mesh_names_more_partitions_than_one_of_a_domain(
+    admin: Connection, horde: RawConnection
+) -> None:
+    """A sink of a hundred topics with some partitions names each in every fetch, of no session."""
+    own = RawConnection(admin.bootstrap_servers, as_one(admin, SINK))
+    assert own.fetch_session("not-there", FIELDS // 2) == 0
+    own.close()
+    with pytest.raises(AssertionError, match="closed the connection"):
+        horde.fetch_session("not-there", FIELDS // 2)
 
 
 def test_a_request_that_names_more_than_it_may_closes_its_connection(
@@ -926,6 +950,21 @@ def test_who_asks_for_offsets_by_many_connections_is_refused_before_it_is_done(
         one.close()
     # a microsecond for each byte: 43 s of them, where 5 may come at once
     assert 5 < answered < 70
+
+
+def test_all_offsets_of_a_group_are_counted_before_whichever_version_asks(
+    admin: Connection,
+) -> None:
+    """Before version 8 the group stands elsewhere, and a request of sixty bytes was charged."""
+    crowd = [RawConnection(admin.bootstrap_servers, as_one(admin, ELDER)) for _ in range(200)]
+    for one in crowd:
+        with suppress(OSError):  # closed before all is sent
+            one.ask_for_offsets_of("elder.read")
+    answered = sum(one.is_answered() for one in crowd)
+    for one in crowd:
+        one.close()
+    # 50 ms each: 10 s of them, where 3 may come at once
+    assert 5 < answered < 150
 
 
 def test_a_member_says_of_so_many_topics_and_no_more(teller: RawConnection) -> None:

@@ -1,7 +1,7 @@
 """The rights keeper and what somebody else does to a cluster: told once, repaired or left."""
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,7 @@ from mesh_events.intents import (
 from mesh_events.meta import Meta, derived_id
 from processors import founding
 from processors.clusters.drift import Policy
+from processors.clusters.kafka import AT_ONCE
 from processors.clusters.rights import Acl, Binding, Operation, Resource, reader
 from processors.keepers import gates
 from processors.keepers.gates import Gates
@@ -164,7 +165,7 @@ def test_what_was_revoked_is_gone_before_any_of_it_is_told(
         world.log.say(ApplicationRegistered, "north", application=f"north.a{number}")
     world.log.govern()
     world.look()
-    monkeypatch.setattr(rights_room, "_AT_ONCE", 2)
+    monkeypatch.setattr(rights_room, "AT_ONCE", 2)
     monkeypatch.setattr(rights_room, "_TOGETHER_S", seconds)
     world.log.operator(DomainQuarantined, domain="north", reason="hostile")
     world.log.govern()
@@ -201,6 +202,39 @@ def test_a_quarantine_takes_what_connectors_read_with_the_other_rights(world: Wo
     # their keeper finds by these what there is to end
     assert held & world.east.bindings == {mark, group}
     assert others <= world.east.bindings
+
+
+def test_a_quarantine_takes_ten_thousand_rights_in_parts_behind_the_revocations_of_others(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fifty sinks of two hundred topics each hold so many; Kafka takes no such request."""
+    config = {"connector.class": "some.Sink", "topics": TOPIC}
+    said = {"connector": "north.files", "application": "north.app", "config": config}
+    world.log.say(ConnectorAdded, "north", **said)
+    world.log.govern()
+    world.look()
+    principal = "mesh.connect.north.files"
+    held = {
+        Binding(principal, Operation.READ, Resource.TOPIC, f"north.{number}")
+        for number in range(10_200)
+    }
+    world.east.grant(held)
+    taken = list[set[Binding]]()
+    withdraw = world.east.withdraw
+
+    def take(rights: Iterable[Binding]) -> None:
+        taken.append(set(rights))
+        assert len(taken[-1]) <= 2 * AT_ONCE
+        withdraw(taken[-1])
+
+    monkeypatch.setattr(world.east, "withdraw", take)
+    world.log.operator(DomainQuarantined, domain="north", reason="hostile")
+    story.answer(world.log, AccessRevoked, world.request, reason="r")
+    world.log.govern()
+    world.look()
+    assert set(RIGHT) <= taken[0]
+    assert held <= set().union(*taken)
+    assert not held & world.east.bindings
 
 
 def test_a_missing_right_is_given_back_and_told_each_time_it_goes(world: World) -> None:
