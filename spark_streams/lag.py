@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from spark_streams.log import PartitionLog
+from spark_streams.log import Ahead, PartitionLog, TooLongError
 from spark_streams.provenance import Origin
 from spark_streams.tail import positions, read_tail
 
@@ -27,9 +27,23 @@ def record_ends(source: PartitionLog, topic: str, position: Mapping[int, int]) -
     """Partition -> source offset behind its last record; `position` where no record is behind it.
 
     A copy that has come there has all that the source holds now. Arguments as those of `behind`.
+    Where the last record is not found in time, the partition's end is behind it as well.
     """
-    late = behind(source, topic, position)
+    try:
+        late = behind(source, topic, position)
+    except TooLongError:
+        ends = source.bounds(topic, position)
+        return {p: max(at, ends[p][1]) for p, at in position.items()}
     return {partition: at + late[partition] for partition, at in position.items()}
+
+
+def ahead(
+    source: PartitionLog, topic: str, position: Mapping[int, int], most_s: float
+) -> dict[int, Ahead]:
+    """Partition -> the first record of the source from `position` on, see `PartitionLog.first`."""
+    bounds = source.bounds(topic, position)
+    within = {p: (max(low, position[p]), end) for p, (low, end) in bounds.items()}
+    return source.first(topic, within, most_s)
 
 
 def copied(

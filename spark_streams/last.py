@@ -22,11 +22,13 @@ class Last:
     """The last record of what was read, or each; `headers` in their order, names may repeat.
 
     unread: why its headers are not known, as the end of a sentence; then there are none.
+    is_marker: it is the end of a transaction, and no record.
     """
 
     offset: int
     headers: Headers
     unread: str = ""
+    is_marker: bool = False
 
 
 class Way(ABC):
@@ -41,6 +43,9 @@ class Way(ABC):
     def _meet(self, batch: Batch) -> None:
         """Come to a batch with records that count."""
 
+    def _pass(self, marker: Batch) -> None:
+        """Come to the end of a transaction."""
+
     def take(self, answer: Answer) -> None:
         """Go on through what a response has."""
         aborted = sorted(answer.aborted, key=itemgetter(1))
@@ -52,11 +57,15 @@ class Way(ABC):
                 self._aborting.add(aborted.pop(0)[0])
             if batch.is_control:
                 # the cleaner leaves a batch without its marker
-                if batch.count and is_abort(batch):
-                    self._aborting.discard(batch.producer_id)
+                if batch.count:
+                    self._pass(batch)
+                    if is_abort(batch):
+                        self._aborting.discard(batch.producer_id)
             elif batch.count and not self._is_aborted(batch):
                 # one that was compacted away may be left without a record
                 self._meet(batch)
+                if self.is_done:
+                    return
             self.position = max(self.position, batch.last + 1)
         behind = answer.stable if self._committed else answer.end
         self.is_done = self.position >= min(self._end, behind)
@@ -95,8 +104,19 @@ class Search(Way):
         return None if found is None else Last(found[0], tuple(found[1]))
 
 
+class First(Search):
+    """The way to the first record; `position` is where it stands, else where nothing was found."""
+
+    def _meet(self, batch: Batch) -> None:
+        super()._meet(batch)
+        if self.last(headers=False) is not None:
+            self.position, self.is_done = max(self.position, batch.base), True
+
+
 class Each(Way):
     """The way past each record, which is handed to `take`; of a batch that is unread the first.
+
+    The ends of transactions are handed over as well.
 
     names: of headers that are wanted; see `headers_of`.
     """
@@ -122,6 +142,10 @@ class Each(Way):
             self._hand(batch.base, (), str(error))
         except ValueError as error:
             self._hand(batch.base, (), f"cannot be read ({error})")
+
+    def _pass(self, marker: Batch) -> None:
+        if self._start <= marker.base < self._end:
+            self._take(Last(marker.base, (), is_marker=True))
 
     def _hand(self, offset: int, headers: Headers, unread: str = "") -> None:
         if self._start <= offset < self._end:

@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from mesh_events.errors import InfrastructureError, StateFaultError
 from mesh_events.kafka.connection import Connection, translating
 from mesh_events.kafka.raw_fetch import RawTopics
-from spark_streams.last import Each, Last, Search, Way
+from spark_streams.last import Each, First, Last, Search, Way
 
 Passed = TypeVar("Passed", bound=Way)
 Bounds = Mapping[int, tuple[int, int]]
@@ -28,12 +28,45 @@ _TRY_S = 2.0
 _STEP = 16
 _FETCH = 1024 * 1024
 """Bytes of a partition in one response, unless its first batch is larger."""
+LAST_S = 20.0
+"""So long the last records are looked for at most: millions of ends of transactions, which cost a
+domain nothing to write, may stand behind them."""
 _TOGETHER = 8
 """Partitions that are read at a time: a batch of each is kept meanwhile, of up to 17 MiB."""
 MOST_CONSUMERS = 24
 """Threads that one log answers at the same time; the next one waits for the first that is done."""
 OF_A_DOMAIN = 3
 """Of them those that ask for topics of one domain, by which their names begin."""
+
+
+class TooLongError(InfrastructureError):
+    """What was looked for was not found in the time that there was."""
+
+    def __init__(self, doing: str, seconds: float) -> None:
+        super().__init__(
+            f"{doing}: more than {seconds:g} s of it was read; a topic's partition may have "
+            "millions of offsets without a record, as ends of transactions",
+            retriable=True,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """What a partition has from an offset on.
+
+    offset: of its first record, or up to which it has none.
+    is_record: whether a record stands there.
+    is_known: whether it was looked at as far as it was asked for.
+    """
+
+    offset: int
+    is_record: bool
+    is_known: bool
+
+    @property
+    def is_none(self) -> bool:
+        """Whether there is no record."""
+        return self.is_known and not self.is_record
 
 
 class PartitionLog(Protocol):
@@ -46,7 +79,12 @@ class PartitionLog(Protocol):
         """The last record in each range; partitions without a record there are left out.
 
         headers: without, they may be left out, and only the offset is wanted.
+
+        Raises TooLongError after `LAST_S`.
         """
+
+    def first(self, topic: str, within: Bounds, most_s: float) -> dict[int, Ahead]:
+        """The first record in each range, as far as there is time to look for it."""
 
     def each(
         self,
@@ -54,10 +92,15 @@ class PartitionLog(Protocol):
         within: Bounds,
         take: Callable[[int, Last], None],
         names: Sequence[bytes] = (),
+        most_s: float = LAST_S,
     ) -> None:
         """Hand each record of each range to `take`, with its partition; a partition's in order.
 
+        Ends of transactions are handed over as well.
+
         names: of a record that ends with headers of these names, only they are wanted.
+
+        Raises TooLongError after `most_s`.
         """
 
     def close(self) -> None:
@@ -154,12 +197,14 @@ class KafkaLog:
         """
         found: dict[int, Last] = {}
         left = {p: (low, high) for p, (low, high) in within.items() if low < high}
-        step = 1
+        step, over = 1, time.monotonic() + LAST_S
         while left:
             ranges = {p: (max(low, high - step), high) for p, (low, high) in left.items()}
             for at in range(0, len(ranges), _TOGETHER):
                 some = dict([*ranges.items()][at : at + _TOGETHER])
-                found |= self._search(topic, some, headers)
+                found |= self._search(topic, some, headers, over)
+                if time.monotonic() > over:
+                    raise self._too_long(topic, LAST_S)
             left = {
                 p: (low, ranges[p][0])
                 for p, (low, _) in left.items()
@@ -168,11 +213,27 @@ class KafkaLog:
             step *= _STEP
         return found
 
-    def _search(self, topic: str, ranges: Bounds, headers: bool) -> dict[int, Last]:
+    def _search(self, topic: str, ranges: Bounds, headers: bool, over: float) -> dict[int, Last]:
         """The last record of each [start, end), read from the start."""
         left = {p: Search(*within, committed=self._committed) for p, within in ranges.items()}
-        found = {p: one.last(headers=headers) for p, one in self._passed(topic, left)}
+        found = {p: one.last(headers=headers) for p, one in self._passed(topic, left, over)}
         return {partition: last for partition, last in found.items() if last is not None}
+
+    def first(self, topic: str, within: Bounds, most_s: float) -> dict[int, Ahead]:
+        """The first record in each range, as far as there is time to look for it."""
+        found = {p: Ahead(low, False, low >= high) for p, (low, high) in within.items()}
+        left = [p for p, (low, high) in within.items() if low < high]
+        over = time.monotonic() + most_s
+        for at in range(0, len(left), _TOGETHER):
+            ways = {
+                p: First(*within[p], committed=self._committed) for p in left[at : at + _TOGETHER]
+            }
+            for _ in self._passed(topic, dict(ways), over):
+                pass
+            for p, one in ways.items():
+                is_record = one.last(headers=False) is not None
+                found[p] = Ahead(one.position, is_record, one.is_done)
+        return found
 
     def each(
         self,
@@ -180,22 +241,34 @@ class KafkaLog:
         within: Bounds,
         take: Callable[[int, Last], None],
         names: Sequence[bytes] = (),
+        most_s: float = LAST_S,
     ) -> None:
         """Hand each record of each range to `take`, with its partition; a partition's in order."""
         left = [(p, low, high) for p, (low, high) in within.items() if low < high]
+        over = time.monotonic() + most_s
         for at in range(0, len(left), _TOGETHER):
             some = left[at : at + _TOGETHER]
             ways = {p: Each(low, high, partial(take, p), names) for p, low, high in some}
-            for _ in self._passed(topic, ways):
+            for _ in self._passed(topic, ways, over):
                 pass
+            if ways:
+                raise self._too_long(topic, most_s)
 
-    def _passed(self, topic: str, left: dict[int, Passed]) -> Iterator[tuple[int, Passed]]:
-        """Each partition once its way is done; it is not kept until all are: each holds a batch."""
+    def _too_long(self, topic: str, seconds: float) -> TooLongError:
+        return TooLongError(f"reading {topic} {self._where}", seconds)
+
+    def _passed(
+        self, topic: str, left: dict[int, Passed], over: float
+    ) -> Iterator[tuple[int, Passed]]:
+        """Each partition once its way is done; it is not kept until all are: each holds a batch.
+
+        Those that are not done at the time `over` stay in `left`.
+        """
         with self._clients(topic) as clients:
             if clients.raw is None:
                 clients.raw = RawTopics(self._connection, self._timeout_s)
             deadline = time.monotonic() + self._timeout_s
-            while left:
+            while left and time.monotonic() <= over:
                 offsets = {partition: one.position for partition, one in left.items()}
                 if self._took(clients.raw, topic, offsets, left, deadline):
                     deadline = time.monotonic() + self._timeout_s

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from spark_streams.errors import CopyError
 from spark_streams.last import Headers, Last
-from spark_streams.log import PartitionLog
+from spark_streams.log import PartitionLog, TooLongError
 from spark_streams.provenance import HEADER, Origin
 from spark_streams.tail import Tail, Tails, place_of
 
@@ -18,8 +18,9 @@ AGAIN = "mesh.again"
 """Header before `mesh.source`: every record before this one has a place before that number."""
 MOST_PLACES = 64_000_000
 """Of all partitions together. Each is a bit, also in each task of Spark's."""
-MOST_CPU_S, MOST_S = 120.0, 300.0
-"""So long it is read back at most, some 8 million records; ten minutes would end the worker."""
+MOST_CPU_S, MOST_S = 120.0, 240.0
+"""So long one start reads back at most, some 8 million records; all that it does has to be done in
+ten minutes, which would end the worker."""
 _FIRST, _STEP = 64, 2
 """Records that are read first, and so many times as many in each step back."""
 _LONGEST = 19
@@ -64,21 +65,50 @@ class Filled:
     says: bool = False
 
 
+class Budget:
+    """How long one start may read back, from now on."""
+
+    def __init__(self) -> None:
+        self._cpu, self._wall = time.thread_time() + MOST_CPU_S, time.monotonic() + MOST_S
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is used up."""
+        return time.thread_time() > self._cpu or time.monotonic() > self._wall
+
+    @property
+    def left_s(self) -> float:
+        """Seconds."""
+        return max(0.0, self._wall - time.monotonic())
+
+
 def standing(
-    log: PartitionLog, filled: Filled, floor: Mapping[int, int], origin: Origin
+    log: PartitionLog,
+    filled: Filled,
+    floor: Mapping[int, int],
+    origin: Origin,
+    budget: Budget | None = None,
 ) -> dict[int, Standing]:
     """Read what stands in each partition of `floor`, which has the places to begin at.
+
+    budget: of all that is read together; one of its own without.
 
     Raises:
         CopyError: `destination_foreign` or `destination_unreadable`, as `read_tail` does, for every
             record that is met; `too_much_again` for too many.
     """
-    room = _Room(filled.topic)
+    budget = budget or Budget()
+    room = _Room(filled.topic, budget)
     backs = {p: _Back(filled, p, place, origin, room) for p, place in floor.items()}
     left, step = dict(backs), _FIRST
     while left := {p: back for p, back in left.items() if not back.is_done}:
         ranges = {p: back.step(step) for p, back in left.items()}
-        log.each(filled.topic, ranges, lambda p, record: backs[p].take(record), _ENDS)
+        try:
+            log.each(
+                filled.topic, ranges, lambda p, record: backs[p].take(record), _ENDS, budget.left_s
+            )
+        except TooLongError as error:
+            raise room.fault(*next((p, backs[p].found.floor) for p in ranges)) from error
         for back in left.values():
             back.stepped()
         step *= _STEP
@@ -88,27 +118,28 @@ def standing(
 class _Room:
     """How many places there were in all partitions, and for how long they are looked for."""
 
-    def __init__(self, topic: str) -> None:
+    def __init__(self, topic: str, budget: Budget) -> None:
         self._topic, self._places, self._records = topic, 0, 0
-        self._cpu, self._wall = time.thread_time() + MOST_CPU_S, time.monotonic() + MOST_S
+        self._budget = budget
 
     def take(self, partition: int, floor: int, places: int) -> None:
         """One record more, and so many places."""
         self._places += places
         self._records += 1
-        if self._places > MOST_PLACES or (self._records % _LOOK == 0 and self._is_over()):
-            raise CopyError(
-                "too_much_again",
-                f"behind offset {floor} of the stream's partition {partition}, which the statement "
-                f"was last known to have dealt with, {self._topic} holds more than can be looked "
-                f"through in {MOST_CPU_S:g} s, or of more than {MOST_PLACES} of its offsets, "
-                "so that it is not known what is still to be written. Drop the statement, and add "
-                "it again with --from latest (what is in neither of its topics until then is left "
-                "out), or add another one that fills another topic",
-            )
+        if self._places > MOST_PLACES or (self._records % _LOOK == 0 and self._budget.is_over):
+            raise self.fault(partition, floor)
 
-    def _is_over(self) -> bool:
-        return time.thread_time() > self._cpu or time.monotonic() > self._wall
+    def fault(self, partition: int, floor: int) -> CopyError:
+        """There is more than can be looked through."""
+        return CopyError(
+            "too_much_again",
+            f"behind offset {floor} of the stream's partition {partition}, which the statement "
+            f"was last known to have dealt with, {self._topic} holds more than can be looked "
+            f"through in {MOST_CPU_S:g} s, or of more than {MOST_PLACES} of its offsets, "
+            "so that it is not known what is still to be written. Drop the statement, and add "
+            "it again with --from latest (what is in neither of its topics until then is left "
+            "out), or add another one that fills another topic",
+        )
 
 
 class _Back:
@@ -145,6 +176,10 @@ class _Back:
         if record.offset != self._expected:
             self._cut()
         self._expected = record.offset + 1
+        if record.is_marker:
+            # nothing is missing there
+            self._room.take(self._partition, self.found.floor, 0)
+            return
         if record.offset < self._begin and not self._is_earlier(record):
             self._cut()
             return
@@ -198,7 +233,8 @@ class _Back:
             self.found.known, self.is_done = floor, True
         elif self._is_cut or self._start <= self._tail.low:
             is_whole = not self._is_cut and self._tail.low == 0
-            before = self._told if self._bound is None else self._bound
+            # behind the last of what is left, what is missing may have been anything
+            before = max(self._told, self.found.next) if self._bound is None else self._bound
             self.found.known = floor if is_whole else max(floor, before)
             self.is_done = True
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from spark_streams.errors import CopyError
 from spark_streams.last import Last
-from spark_streams.log import PartitionLog
+from spark_streams.log import PartitionLog, TooLongError
 from spark_streams.provenance import HEADER, NotProvenanceError, Origin, Provenance
 
 
@@ -46,10 +46,19 @@ def read_tail(
     Raises:
         CopyError: `destination_foreign`, if the last record of a partition was not written by
             a link that reads this partition of `origin`; `destination_unreadable`, if nobody can
-            tell because it cannot be read, or unpacks to too much.
+            tell because it cannot be read, unpacks to too much, or is not found in time.
     """
-    bounds = log.bounds(topic, range(partitions))
-    last, begin = log.last(topic, bounds), begin or {}
+    bounds, begin = log.bounds(topic, range(partitions)), begin or {}
+    try:
+        last = log.last(topic, bounds)
+    except TooLongError as error:
+        raise CopyError(
+            "destination_unreadable",
+            f"the last record of {topic} was not found: {error}; see who writes to it in "
+            "transactions, and delete what they left behind its records, or all of it (`sdm kafka "
+            "delete-records`), then stop and start the statement; a link's copy is begun anew "
+            "(remove the link and create it again)",
+        ) from error
     tails = {}
     for partition, (low, end) in bounds.items():
         is_ours = end > begin.get(partition, 0)

@@ -25,7 +25,7 @@ from projections.image import Image
 from spark_streams.engine import Answer, CopySpec, Failed, Running, States
 from spark_streams.errors import EngineError
 from spark_streams.last import Last
-from spark_streams.log import Bounds
+from spark_streams.log import LAST_S, Ahead, Bounds
 from spark_streams.provenance import HEADER, Provenance
 from tests.links.desk import Desk
 from tests.links.real import LineageList
@@ -44,9 +44,10 @@ _DEFAULTS = {
 
 @dataclass
 class MemoryPartition:
-    """`records` maps offset -> (key, headers); `end` counts markers too."""
+    """`records` maps offset -> (key, headers); `end` counts `markers` too."""
 
     records: dict[int, tuple[bytes, Headers]] = field(default_factory=dict)
+    markers: set[int] = field(default_factory=set)
     low: int = 0
     end: int = 0
 
@@ -56,11 +57,13 @@ class MemoryPartition:
 
     def mark(self) -> None:
         """The end of a transaction: an offset without a record."""
+        self.markers.add(self.end)
         self.end += 1
 
     def cut(self, end: int) -> None:
         """What stands at `end` and behind it is lost, as after an election of one who lacked it."""
         self.records = {at: found for at, found in self.records.items() if at < end}
+        self.markers = {at for at in self.markers if at < end}
         self.end = end
 
     def expire(self, below: int) -> None:
@@ -226,19 +229,33 @@ class MemoryCluster:
                 found[p] = Last(max(offsets), records[max(offsets)][1])
         return found
 
+    def first(self, topic: str, within: Bounds, most_s: float) -> dict[int, Ahead]:
+        del most_s
+        self._answer()
+        found: dict[int, Ahead] = {}
+        for p, (low, high) in within.items():
+            records = self.topics[topic].partitions[p].records
+            offsets = [at for at in list(records) if low <= at < high]
+            found[p] = Ahead(min(offsets, default=max(low, high)), bool(offsets), True)
+        return found
+
     def each(
         self,
         topic: str,
         within: Bounds,
         take: Callable[[int, Last], None],
         names: Sequence[bytes] = (),
+        most_s: float = LAST_S,
     ) -> None:
-        del names
+        del names, most_s
         self._answer()
         for p, (low, high) in within.items():
-            records = self.topics[topic].partitions[p].records
-            for at in sorted(at for at in list(records) if low <= at < high):
-                take(p, Last(at, records[at][1]))
+            partition = self.topics[topic].partitions[p]
+            for at in sorted({*partition.records, *partition.markers}):
+                if low <= at < high:
+                    is_marker = at in partition.markers
+                    headers = () if is_marker else partition.records[at][1]
+                    take(p, Last(at, headers, is_marker=is_marker))
 
     def close(self) -> None:
         return

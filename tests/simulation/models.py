@@ -17,7 +17,7 @@ from processors.clusters.rights import Acl, Binding
 from projections.image import Image
 from spark_streams.engine import CopySpec, States
 from spark_streams.last import Last
-from spark_streams.log import Bounds
+from spark_streams.log import Ahead, Bounds
 from tests.links.memory import MemoryCluster, MemoryEngine, MemoryLogs
 from tests.paper_log import PaperLog, record_of, sign
 from tests.simulation.interrupts import Interrupts
@@ -239,6 +239,11 @@ class Admin:
         if topic not in self._cluster.topics:
             raise InfrastructureError(f"no topic {topic} on {self.name}", retriable=True)
         return self._cluster.last(topic, within)
+
+    def first(self, topic: str, within: Bounds, most_s: float) -> dict[int, Ahead]:
+        if topic not in self._cluster.topics:
+            raise InfrastructureError(f"no topic {topic} on {self.name}", retriable=True)
+        return self._cluster.first(topic, within, most_s)
 
     def close(self) -> None:
         return

@@ -16,6 +16,7 @@ from projections.links import Link
 from projections.statements import Statement
 from spark_streams.engine import Work
 from spark_streams.errors import CopyError
+from spark_streams.log import Ahead
 from spark_streams.provenance import Origin
 
 if TYPE_CHECKING:
@@ -145,9 +146,12 @@ class Kind(Protocol[F]):
         Of a running flow; raises CopyError if a topic is not the known one.
         """
 
-    def news(self, ends: "Ends[F]", reached: Mapping[int, int]) -> Mapping[int, int] | None:
+    def news(
+        self, ends: "Ends[F]", reached: Mapping[int, int], ahead: Mapping[int, Ahead]
+    ) -> Mapping[int, int] | None:
         """What the log is to be told at once of a running flow that has come so far; else None.
 
+        `ahead`: what its source has still to be read, by partition.
         Partition -> source offset up to which a copy has to come to be filled, {} if that stays.
         """
 

@@ -279,8 +279,8 @@ class Flows(Generic[F]):
             ends = self._ends(voice)
             if not self._kind.has_new_partitions(ends):
                 reached = self._kind.reached(ends)
-                self._progress.require(flow, ends.source_log, reached)
-                news = self._kind.news(ends, reached)
+                ahead = self._progress.require(flow, ends.source_log, reached)
+                news = self._kind.news(ends, reached, ahead)
         except CopyError:
             raise
         except MeshError as error:

@@ -53,7 +53,8 @@ class Memory:
     position and since when it stands there. For that it was started anew `stalls` times, the last
     time since partition `stood[0]` stood at `stood[1]`, and has not got on since. `starts` were
     handed to the engine since it last got on beyond the positions `furthest`; the last one at
-    `started`. `left`: what was started before may still write. `begun` is a start that
+    `started`. `searched` is up to where no record stands behind what was read, by partition.
+    `left`: what was started before may still write. `begun` is a start that
     the log may count, which the lineage has not.
     """
 
@@ -73,6 +74,7 @@ class Memory:
     starts: int = 0
     started: float = _NEVER
     furthest: Mapping[int, int] = field(default_factory=dict)
+    searched: Mapping[int, int] = field(default_factory=dict)
     left: bool = True
     begun: Started | None = None
 

@@ -7,8 +7,11 @@ from processors.keepers.flows.flow import F, Kind
 from processors.keepers.flows.pace import Memories, Pace
 from processors.keepers.retry import wait_before
 from spark_streams.errors import EngineError
-from spark_streams.lag import behind
-from spark_streams.log import PartitionLog
+from spark_streams.lag import ahead
+from spark_streams.log import Ahead, PartitionLog
+
+_SEARCH_S = 5.0
+"""So long one look searches for what is still to be read; the next one goes on there."""
 
 
 class Progress(Generic[F]):
@@ -34,23 +37,29 @@ class Progress(Generic[F]):
         starts = 0 if got_on else memory.starts
         self._memory.change(flow, furthest=furthest, starts=starts)
 
-    def require(self, flow: F, source: PartitionLog, reached: Mapping[int, int]) -> None:
-        """Raise `query_stalled` for a query that lives and does not get on.
+    def require(
+        self, flow: F, source: PartitionLog, reached: Mapping[int, int]
+    ) -> Mapping[int, Ahead]:
+        """What is still to be read; raise `query_stalled` for a query that does not get on.
 
         Spark notices a record that could not be written only with the next one of its partition,
-        or at the end of a batch; and a query without free task slots waits for ever.
+        or at the end of a batch; and a query without free task slots waits for ever. Where no
+        record is ahead, the next look begins: millions of ends of transactions may stand there.
         """
         now = self._pace.clock()
         known = _further(_positions(flow), reached)
         patience = self._patience(flow, known)
-        ahead = behind(source, flow.source_topic, known)
-        before = self._memory[flow].waiting
+        memory = self._memory[flow]
+        begin = {p: max(at, memory.searched.get(p, 0)) for p, at in known.items()}
+        found = ahead(source, flow.source_topic, begin, _SEARCH_S)
+        before = memory.waiting
         waiting = {
             p: before[p] if p in before and before[p][0] == known[p] else (known[p], now)
-            for p, records in ahead.items()
-            if records
+            for p, one in found.items()
+            if one.is_record
         }
-        self._memory.change(flow, waiting=waiting)
+        searched = {p: one.offset for p, one in found.items()}
+        self._memory.change(flow, waiting=waiting, searched=searched)
         for partition, (position, since) in sorted(waiting.items()):
             if now - since >= patience:
                 stalls = self._memory[flow].stalls + 1
@@ -61,6 +70,7 @@ class Progress(Generic[F]):
                     f"partition {partition} stands at source offset {position} for "
                     f"{patience:g} s though there is more to read: the query is restarted",
                 )
+        return found
 
     def _patience(self, flow: F, known: Mapping[int, int]) -> float:
         """For how long a partition may stand still: a start that was only slow is given longer."""

@@ -30,8 +30,8 @@ from projections.image import Image
 from projections.links import Link
 from spark_streams.engine import FlowEngine
 from spark_streams.errors import CopyError
-from spark_streams.lag import behind, record_ends
-from spark_streams.log import PartitionLog
+from spark_streams.lag import record_ends
+from spark_streams.log import Ahead, PartitionLog
 from spark_streams.provenance import Origin
 from spark_streams.resume import start_positions
 from spark_streams.tail import positions, read_tail
@@ -321,7 +321,9 @@ class Copying:
         origin = Origin(link.source_cluster, source.id)
         return positions(read_tail(ends.tail_log, link.topic, source.partitions, origin))
 
-    def news(self, ends: Ends[Link], reached: Mapping[int, int]) -> Mapping[int, int] | None:
+    def news(
+        self, ends: Ends[Link], reached: Mapping[int, int], ahead: Mapping[int, Ahead]
+    ) -> Mapping[int, int] | None:
         """That the copy is filled, or what fills it where the log does not know that.
 
         Statements wait for this. A source that has lost records since the start, as by compaction,
@@ -336,7 +338,7 @@ class Copying:
             return record_ends(ends.source_log, link.source_topic, at)
         wanted = {int(p): end for p, end in link.source_ends.items()}
         lacking = {p: at.get(p, 0) for p, end in wanted.items() if at.get(p, 0) < end}
-        if any(behind(ends.source_log, link.source_topic, lacking).values()):
+        if not all(p in ahead and ahead[p].is_none for p in lacking):
             return None
         return wanted | lacking if lacking else {}
 

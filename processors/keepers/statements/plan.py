@@ -19,7 +19,7 @@ from spark_streams.sql.running.again import again
 from spark_streams.sql.running.frame import Result
 from spark_streams.sql.text.parse import parse
 from spark_streams.sql.types.resolve import Input
-from spark_streams.standing import Filled, standing
+from spark_streams.standing import Budget, Filled, standing
 from spark_streams.tail import Tails, positions, read_tail
 
 _LARGEST = "max.message.bytes"
@@ -101,7 +101,11 @@ class StatementPlan:
         bounds = ends.source_log.bounds(source.name, range(source.partitions))
         floor = self._floor(bounds)
         _require_there(floor, bounds, ends.anew)
-        stood = [standing(log, filled, floor, origin) for filled in _filled(statement, tails, told)]
+        budget = Budget()
+        stood = [
+            standing(log, filled, floor, origin, budget)
+            for filled in _filled(statement, tails, told)
+        ]
         behind = [
             _furthest(known, positions(tail), {p: one.next for p, one in found.items()})
             for known, tail, found in zip(told, tails, stood, strict=True)

@@ -32,6 +32,7 @@ from projections.lineage.sources import refused
 from projections.statements import Statement
 from spark_streams.engine import FlowEngine
 from spark_streams.errors import TABLE_FILLING, CopyError, EngineError
+from spark_streams.log import Ahead
 from spark_streams.sql.plan import (
     Schemas,
     planned,
@@ -244,9 +245,11 @@ class Streaming:
             _require_known_partitions(statement, table)
         return dict(self._engine.progress(statement.id))
 
-    def news(self, ends: Ends[Statement], reached: Mapping[int, int]) -> None:
+    def news(
+        self, ends: Ends[Statement], reached: Mapping[int, int], ahead: Mapping[int, Ahead]
+    ) -> None:
         """Nothing waits for how far a statement has come."""
-        del ends, reached
+        del ends, reached, ahead
 
     def patience_s(self, statement: Statement, stall_s: float) -> float:
         """Long: how far a query has come is told with a whole batch only."""

@@ -1,7 +1,7 @@
 """The last record of a partition, out of batches as brokers hold them."""
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from operator import itemgetter
 from struct import pack_into
 from typing import ClassVar
@@ -12,8 +12,9 @@ import pytest
 from mesh_events.errors import StateFaultError
 from mesh_events.kafka.connection import Connection
 from mesh_events.kafka.raw_fetch import Answer
-from spark_streams.last import Each, Last, Search
-from spark_streams.log import KafkaLog
+from spark_streams import log as module
+from spark_streams.last import Each, First, Last, Search
+from spark_streams.log import Ahead, KafkaLog, TooLongError
 from spark_streams.unpacking import MOST_UNPACKED, UnreadError, unpacked
 from tests.odd_batches import batch, header, number, record
 
@@ -250,3 +251,72 @@ def test_a_few_partitions_are_read_at_a_time(monkeypatch: pytest.MonkeyPatch) ->
     assert found == {number: Last(0, ()) for number in range(20)}
     assert asked == [*range(8, 0, -1), *range(8, 0, -1), *range(4, 0, -1)]
     assert sorted(met, key=itemgetter(0)) == [*found.items()]
+
+
+def marker(base: int) -> bytes:
+    """The end of a transaction that was committed."""
+    return batch(record(key=b"\0\0\0\1", value=bytes(6)), attributes=0x30, base=base)
+
+
+def test_ends_of_transactions_are_handed_over_as_such() -> None:
+    data = batch(record()) + marker(1) + batch(record(), base=2) + marker(3)
+    assert [(one.offset, one.is_marker) for one in each(data, (0, 3))] == [
+        (0, False), (1, True), (2, False),
+    ]  # fmt: skip
+
+
+def test_the_first_record_is_found_behind_the_ends_of_transactions() -> None:
+    data = marker(4) + marker(5) + batch(record(), record(delta=1), base=6) + batch(base=8)
+    for start, place in ((4, 6), (6, 6), (7, 6)):
+        way = First(start, 9, committed=True)
+        way.take(Answer(data, 9, 9))
+        assert way.is_done
+        assert (way.position, way.last(headers=False) is not None) == (max(place, start), True)
+    way = First(4, 6, committed=True)
+    way.take(Answer(data, 9, 9))
+    assert (way.is_done, way.position, way.last()) == (True, 6, None)
+
+
+class Markers:
+    """A topic whose partitions have ends of transactions without end."""
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def fetch(self, _: str, offsets: Mapping[int, int], *__: int, **___: bool) -> dict[int, Answer]:
+        return {p: Answer(marker(at), END, END) for p, at in offsets.items()}
+
+    def close(self) -> None:
+        pass
+
+
+END = 10**12
+
+
+@pytest.fixture
+def endless(monkeypatch: pytest.MonkeyPatch) -> Iterator[KafkaLog]:
+    """The log of such a topic."""
+    monkeypatch.setattr(module, "RawTopics", Markers)
+    monkeypatch.setattr(module, "LAST_S", 0.2)
+    log = KafkaLog(Connection("127.0.0.1:1", "nobody", "secret"))
+    yield log
+    log.close()
+
+
+def test_the_last_record_is_looked_for_no_longer_than_there_is_time(endless: KafkaLog) -> None:
+    with pytest.raises(TooLongError, match="without a record"):
+        endless.last("topic", {0: (0, END), 1: (0, END)})
+    with pytest.raises(TooLongError, match=r"more than 0\.1 s"):
+        endless.each("topic", {0: (0, END)}, lambda *_: None, most_s=0.1)
+
+
+def test_a_search_for_the_first_record_goes_on_where_the_one_before_had_to_end(
+    endless: KafkaLog,
+) -> None:
+    found = endless.first("topic", {0: (5, END), 1: (7, 7), 2: (0, END)}, 0.1)
+    assert found[1] == Ahead(7, is_record=False, is_known=True)
+    assert found[0].offset > 5
+    assert not found[0].is_known
+    assert not found[0].is_none
+    later = endless.first("topic", {0: (found[0].offset, END)}, 0.1)
+    assert later[0].offset > found[0].offset

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from spark_streams import standing as module
 from spark_streams.errors import CopyError
+from spark_streams.log import TooLongError
 from spark_streams.provenance import HEADER, Origin, Provenance
 from spark_streams.sql.running.again import again
 from spark_streams.standing import AGAIN, Filled, Standing, standing
@@ -88,6 +89,41 @@ def test_before_an_offset_without_a_record_nothing_is_known(west: MemoryCluster)
     # also where a step back ends there
     del partition.records[8]
     assert (stood(west, floor=2).known, stood(west, floor=9).known) == (9, 9)
+
+
+@pytest.mark.parametrize("markers", [1, 2, 40])
+def test_the_ends_of_transactions_are_no_gaps(west: MemoryCluster, markers: int) -> None:
+    """Who may write to the topic can end transactions there that have no record."""
+    partition = fill(west, *[place(offset) for offset in range(10)])
+    for _ in range(markers):
+        partition.mark()
+    found = stood(west, floor=2)
+    assert (found.known, found.next, places(found)) == (2, 10, [*range(2, 10)])
+    fill(west, place(10))
+    found = stood(west, floor=2)
+    assert (found.known, found.next, places(found)) == (2, 11, [*range(2, 11)])
+
+
+def test_behind_a_last_offset_that_is_gone_nothing_before_it_is_known(west: MemoryCluster) -> None:
+    partition = fill(west, *[place(offset) for offset in range(10)])
+    del partition.records[9]
+    assert stood(west, floor=2).known >= 2
+    found = stood(west, floor=2)
+    assert found.known >= found.next
+
+
+def test_what_takes_too_long_to_look_through_is_told(
+    west: MemoryCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(west, place(1))
+
+    def each(topic: str, *_: object) -> None:
+        raise TooLongError(f"reading {topic}", 1.0)
+
+    monkeypatch.setattr(west, "each", each)
+    with pytest.raises(CopyError) as told:
+        stood(west, floor=0)
+    assert told.value.code == "too_much_again"
 
 
 def test_a_record_that_may_stand_behind_later_ones_does_not_end_the_search(

@@ -1,7 +1,8 @@
 import pytest
 
 from spark_streams.errors import CopyError
-from spark_streams.lag import behind, copied
+from spark_streams.lag import behind, copied, record_ends
+from spark_streams.log import TooLongError
 from spark_streams.provenance import HEADER, Origin, Provenance
 from spark_streams.tail import Tail, positions, read_tail
 from tests.links.memory import MemoryCluster
@@ -105,3 +106,16 @@ def test_lag_of_an_empty_copy_begins_where_the_source_begins(west: MemoryCluster
     source.expire(3)
     come = copied(east, "source", west, "copy", 2, ORIGIN)
     assert behind(east, "source", come) == {0: 2, 1: 0}
+
+
+def test_a_last_record_that_is_not_found_in_time_is_told(
+    west: MemoryCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def last(topic: str, *_: object, **__: object) -> None:
+        raise TooLongError(f"reading {topic}", 1.0)
+
+    monkeypatch.setattr(west, "last", last)
+    assert code_of(west) == "destination_unreadable"
+    # a copy of it is filled once no record is ahead, which the end is behind as well
+    west.topics["copy"].partitions[0].append(b"k")
+    assert record_ends(west, "copy", {0: 0, 1: 3}) == {0: 1, 1: 3}

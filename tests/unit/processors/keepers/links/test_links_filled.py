@@ -5,6 +5,8 @@ import pytest
 from mesh_events.facts import LinkActivated, LinkAdvanced
 from mesh_events.intents import Engine
 from processors.keepers.links.links import CopyPlan
+from projections.links import State
+from spark_streams.log import Ahead, Bounds
 from tests.links.memory import MemoryLink
 
 
@@ -121,4 +123,52 @@ def test_partitions_that_are_added_are_to_be_filled_too(link: MemoryLink) -> Non
     assert dict(link.desk.link.source_ends) == {"0": 5, "1": 5, "2": 4}
     assert not link.desk.link.is_filled
     link.settle()
+    assert link.desk.link.is_filled
+
+
+def test_ends_of_transactions_that_were_passed_are_not_read_again(
+    link: MemoryLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of each look: a domain writes millions of them, which count in no quota of bytes."""
+    link.produce(10)
+    link.settle()
+    asked = list[dict[int, tuple[int, int]]]()
+    first = link.east.first
+
+    def counted(topic: str, within: Bounds, most_s: float) -> dict[int, Ahead]:
+        asked.append(dict(within))
+        return first(topic, within, most_s)
+
+    monkeypatch.setattr(link.east, "first", counted)
+    for partition in link.source.partitions:
+        partition.mark()
+        partition.mark()
+    link.reconcile()
+    link.reconcile()
+    assert asked == [{0: (5, 7), 1: (5, 7)}, {0: (7, 7), 1: (7, 7)}]
+    link.produce(2)
+    link.reconcile()
+    link.settle()
+    assert all(len(one.records) == 6 for one in link.destination.partitions)
+    assert link.desk.link.state is State.ACTIVE
+
+
+def test_a_copy_is_not_filled_while_it_is_not_known_what_is_ahead(
+    link: MemoryLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link.produce(10)
+    for partition in link.source.partitions:
+        partition.mark()
+
+    def searching(_: str, within: Bounds, __: float) -> dict[int, Ahead]:
+        return {p: Ahead(low, is_record=False, is_known=False) for p, (low, _) in within.items()}
+
+    link.reconcile()
+    for partition in link.source.partitions:
+        partition.expire(6)
+    with monkeypatch.context() as patch:
+        patch.setattr(link.east, "first", searching)
+        link.reconcile()
+        assert not link.desk.link.is_filled
+    link.reconcile()
     assert link.desk.link.is_filled
