@@ -44,7 +44,8 @@ class Way(ABC):
         """Come to a batch with records that count."""
 
     def _pass(self, marker: Batch) -> None:
-        """Come to the end of a transaction."""
+        """Come to the end of a transaction, which is no record."""
+        del marker
 
     def take(self, answer: Answer) -> None:
         """Go on through what a response has."""
