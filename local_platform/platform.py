@@ -364,7 +364,8 @@ class LocalPlatform:
             state = PlatformState.load(self._layout.state)
             if state is not None:
                 alive = state.supervisor.alive
-                yield state
+                services = tuple(_as_is(one, supervised=True) for one in state.services)
+                yield state.model_copy(update={"services": services})
                 if not alive:
                     return
             time.sleep(_POLL_S)
@@ -400,11 +401,18 @@ class LocalPlatform:
 
 def _as_is(status: ServiceStatus, *, supervised: bool) -> ServiceStatus:
     """Correct a recorded status by what lives now."""
+    identity = status.identity
+    is_alive = identity is not None and identity.alive
+    change: dict[str, object] = {"pid": None, "started": None}
     if supervised:
-        return status
-    change: dict[str, object] = {"state": State.STOPPED, "pid": None, "started": None}
-    if status.identity is not None and status.identity.alive:
+        if is_alive or identity is None or status.state not in (State.READY, State.NOT_ANSWERING):
+            return status
+        # a supervisor whose disk is full cannot write that a process has ended
+        change |= {"state": State.RESTARTING, "detail": "its process has ended"}
+    elif is_alive:
         change = {"detail": "runs without its supervisor: run `sdm up`"}
+    else:
+        change["state"] = State.STOPPED
     return status.model_copy(update=change)
 
 

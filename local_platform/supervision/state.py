@@ -93,18 +93,27 @@ class Progress:
 
 
 class Board:
-    """The statuses of one supervisor: changed by its threads, written on every change."""
+    """The statuses of one supervisor: changed by its threads, written on every change.
+
+    What could not be written, on a full disk, is known here all the same: no thread that keeps a
+    service ends over it, and `write_again` tells those who follow the file.
+    """
 
     def __init__(self, path: Path) -> None:
         self._own = Identity.own()
         self._path = path
         self._services: dict[str, ServiceStatus] = {}
+        self._was_written = False
+        self._is_unwritten = False
         self._changed = threading.Condition()
 
     def add(self, services: Iterable[ServiceStatus], order: Sequence[str]) -> None:
         """Put new statuses on the board, in one step for those who follow the file.
 
         order: all names that are known now, in the order of the file
+
+        Raises:
+            OSError: nothing could be written yet: nobody would know of this supervisor.
         """
         with self._changed:
             added = {status.name: status for status in services}
@@ -172,6 +181,19 @@ class Board:
         with self._changed:
             self._changed.notify_all()
 
+    def write_again(self) -> None:
+        """Write what could not be written, if that is possible now."""
+        with self._changed:
+            if self._is_unwritten:
+                self._write()
+
     def _write(self) -> None:
         state = PlatformState(supervisor=self._own, services=tuple(self._services.values()))
-        write_atomically(self._path, state.model_dump_json(indent=1) + "\n")
+        try:
+            write_atomically(self._path, state.model_dump_json(indent=1) + "\n")
+        except OSError:
+            if not self._was_written:
+                raise
+            self._is_unwritten = True
+        else:
+            self._was_written, self._is_unwritten = True, False

@@ -83,7 +83,7 @@ class Supervisor:
         every = catalogue(self._site)
         known = {service.name for service in every}
         if unknown := [name for name in names if name not in known]:
-            sys.stderr.write(f"no service is called {', '.join(unknown)}: left out\n")
+            _say(f"no service is called {', '.join(unknown)}: left out")
             names = [name for name in names if name in known]
         self._dismiss([name for name in self._minders if name not in names])
         self._begin(every, chosen(every, names))
@@ -103,7 +103,9 @@ class Supervisor:
         new = [service for service in wanted if self._needs_minder(service.name)]
         known = {*self._minders, *(service.name for service in new)}
         for service in new:
-            log_files.begin(self._site.layout.log(service.name))
+            # a log that goes on tells of two lives; on a full disk that must do
+            with contextlib.suppress(OSError):
+                log_files.begin(self._site.layout.log(service.name))
         order = [service.name for service in every]
         self._board.add((_initial(service) for service in new), order)
         for service in new:
@@ -115,15 +117,19 @@ class Supervisor:
         return name not in self._minders or self._board.status(name).state == State.FAILED
 
     def _next_order(self, orders: Orders, deadline: float | None) -> signal.Signals:
-        """Wait for an order, SIGTERM when the deadline passes first; bound the logs meanwhile."""
+        """Wait for an order, SIGTERM when the deadline passes first.
+
+        Meanwhile the logs are bounded, and what did not fit on a full disk is written.
+        """
         while True:
             look = time.monotonic() + log_files.LOOK_S
             order = orders.next(look if deadline is None else min(look, deadline))
             if order is not None:
                 return order
             if deadline is not None and time.monotonic() >= deadline:
-                sys.stderr.write("its lifetime (SDM_LIFETIME_S) is over: it stops every service\n")
+                _say("its lifetime (SDM_LIFETIME_S) is over: it stops every service")
                 return signal.SIGTERM
+            self._board.write_again()
             self._release_idle()
             for name in self._minders:
                 # what is wrong with a file is no reason to leave the services alone
@@ -153,6 +159,12 @@ class Supervisor:
             thread.start()
         for thread in stopping:
             thread.join()
+
+
+def _say(text: str) -> None:
+    """Write a line to the supervisor's log, if its disk has room."""
+    with contextlib.suppress(OSError):
+        sys.stderr.write(f"{text}\n")
 
 
 def _initial(service: Service) -> ServiceStatus:
