@@ -53,6 +53,7 @@ class Minder(threading.Thread):
         self._probing = Probing(service, service.probe)
         self._patience = patience
         self._unanswered = ""
+        self._began = 0.0
 
     @property
     def is_idle(self) -> bool:
@@ -73,8 +74,7 @@ class Minder(threading.Thread):
             self._service.prepare()
             self._keep()
         except Exception as fault:  # noqa: BLE001  (a dead thread would leave `up` waiting)
-            kind = "" if isinstance(fault, PlatformError) else f"{type(fault).__name__}: "
-            self._update(state=State.FAILED, detail=f"{kind}{fault}")
+            self._give_up(_told(fault))
         if self._stopping.is_set():
             self._update(state=State.STOPPED, pid=None, started=None, detail="")
 
@@ -83,8 +83,7 @@ class Minder(threading.Thread):
         with self._guard:
             self._stopping.set()
         self._board.wake()
-        if self._process is not None:
-            stop_group(self._process, self._service.stop_signal, self._service.stop_timeout)
+        self._end_process()
         self.join(10)
         if self._settling is not None:
             self._settling.join(10)
@@ -92,24 +91,46 @@ class Minder(threading.Thread):
     def _keep(self) -> None:
         deaths = 0
         while self._board.wait_ready(self._after, self._stopping.is_set):
-            with self._turn() as turn:
-                began = time.monotonic()
+            end = self._live()
+            if end is None:
+                return
+            deaths = 1 if time.monotonic() - self._began > _RECOVERED_S else deaths + 1
+            if self._stopping.is_set() or not self._may_try_again(deaths, end):
+                return
+
+    def _live(self) -> str | None:
+        """Start the process and wait for its end: what it ended with.
+
+        None where it is not to be started again.
+        """
+        with self._turn() as turn:
+            self._began = time.monotonic()
+            try:
                 popen = self._start()
-                if popen is None:
-                    return
-                if not self._service.is_awaited:
-                    self._update(state=State.READY, detail="at work")
-                self._await_ready(popen, turn)
-            code = self._await_end(popen)
-            outcome = self._service.outcome(code)
-            if outcome is not None:
-                state = State.READY if outcome.is_well else State.FAILED
-                self._update(state=state, pid=None, started=None, detail=outcome.detail)
-                return
-            self._clear_remains()
-            deaths = 1 if time.monotonic() - began > _RECOVERED_S else deaths + 1
-            if self._stopping.is_set() or not self._may_try_again(deaths, code):
-                return
+            except OSError as fault:
+                # no memory, no further process, a full disk: that may pass
+                return _told(fault)
+            if popen is None:
+                return None
+            if not self._service.is_awaited:
+                self._update(state=State.READY, detail="at work")
+            self._await_ready(popen, turn)
+        code = self._await_end(popen)
+        outcome = self._service.outcome(code)
+        if outcome is not None:
+            state = State.READY if outcome.is_well else State.FAILED
+            self._update(state=state, pid=None, started=None, detail=outcome.detail)
+            return None
+        self._clear_remains()
+        return f"exit code {code}"
+
+    def _give_up(self, why: str) -> None:
+        """Say that it failed, once nothing of it holds its port and its files."""
+        try:
+            self._probing.abandon()
+            self._end_process()
+        finally:
+            self._update(state=State.FAILED, pid=None, started=None, detail=why)
 
     def _turn(self) -> ExitStack:
         """A turn to start, which ends when it is closed."""
@@ -131,7 +152,12 @@ class Minder(threading.Thread):
                 return None
             log = site.layout.log(self._service.name)
             popen = spawn(command, self._service.name, site.layout.home, log)
-            self._process = Identity.of(popen.pid)
+            try:
+                self._process = Identity.of(popen.pid)
+            except OSError:
+                popen.kill()
+                popen.wait()
+                raise
         started = self._process.started if self._process else None
         self._update(pid=popen.pid, started=started, detail="")
         return popen
@@ -186,8 +212,8 @@ class Minder(threading.Thread):
     def _restart(self, why: str) -> None:
         """End a process that does not answer; the thread that waits for it starts another one."""
         self._unanswered = f"{why}; "
-        if self._process is not None and not self._stopping.is_set():
-            stop_group(self._process, self._service.stop_signal, self._service.stop_timeout)
+        if not self._stopping.is_set():
+            self._end_process()
 
     def _settle(self, pid: int) -> None:
         if not self._was_ready:
@@ -205,15 +231,18 @@ class Minder(threading.Thread):
         """Whether a probe succeeded; one that has not ended is looked at again."""
         if not self._probing.is_free:
             return False
-        missing = self._probing.look(_PROBE_PAUSE_S)
+        try:
+            missing = self._probing.look(_PROBE_PAUSE_S)
+        except Exception as fault:  # noqa: BLE001 - whatever it is, it is no answer
+            missing = _told(fault)
         if missing:
             self._update(detail=missing)
         return missing is None
 
-    def _may_try_again(self, deaths: int, code: int) -> bool:
+    def _may_try_again(self, deaths: int, end: str) -> bool:
         """Report a death and wait before the next start; False where that is hopeless."""
         if not self._was_ready and deaths >= _HOPELESS:
-            detail = f"ended {deaths} times before it was ready, last with exit code {code}"
+            detail = f"ended {deaths} times before it was ready, last with {end}"
             self._update(state=State.FAILED, pid=None, started=None, detail=detail)
             return False
         pause = min(_FIRST_PAUSE_S * 2 ** (deaths - 1), self._service.longest_pause_s)
@@ -222,10 +251,14 @@ class Minder(threading.Thread):
             pid=None,
             started=None,
             restarts=self._board.status(self._service.name).restarts + 1,
-            detail=f"{self._unanswered}ended with exit code {code}, starting again in {pause:g} s",
+            detail=f"{self._unanswered}ended with {end}, starting again in {pause:g} s",
         )
         self._unanswered = ""
         return not self._stopping.wait(pause)
+
+    def _end_process(self) -> None:
+        if self._process is not None:
+            stop_group(self._process, self._service.stop_signal, self._service.stop_timeout)
 
     def _clear_remains(self) -> None:
         """End what the dead process left in its session, or it may hold ports and files."""
@@ -234,3 +267,8 @@ class Minder(threading.Thread):
 
     def _update(self, **change: object) -> None:
         self._board.update(self._service.name, **change)
+
+
+def _told(fault: Exception) -> str:
+    """An error in one line; those of the platform speak for themselves."""
+    return str(fault) if isinstance(fault, PlatformError) else f"{type(fault).__name__}: {fault}"

@@ -33,10 +33,11 @@ class Probing:
         Raises:
             Exception: what a probe raised beside NotReadyError.
         """
-        if self._running is None:
-            self._running = _Probe(self._service, self._probe, looks=self._looks)
-            self._running.start()
         probe = self._running
+        if probe is None:
+            probe = _Probe(self._service, self._probe, looks=self._looks)
+            probe.start()
+            self._running = probe
         probe.join(patience_s)
         if probe.is_alive():
             return ""

@@ -1,5 +1,6 @@
 """The life of one service, shown with small processes of our own."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -8,15 +9,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
 from local_platform.errors import NotReadyError, ServiceFailedError
+from local_platform.ports import require_free
 from local_platform.services.base import Command, Outcome, Service
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
-from local_platform.supervision import minder
+from local_platform.supervision import minder, probing
 from local_platform.supervision.minder import Minder
 from local_platform.supervision.process import Identity, marked, stop_group
 from local_platform.supervision.state import Board, PlatformState, ServiceStatus, State
@@ -285,12 +288,103 @@ def test_a_probe_that_cannot_be_ended_does_not_hold_up_the_next_start(rig: Rig) 
     rig.until(State.READY, restarts=1)
 
 
-def test_a_probe_that_breaks_fails_the_service_with_its_error(rig: Rig) -> None:
+class Once:
+    """Calls what it stands for, but for the first time: then it raises."""
+
+    def __init__(self, real: Callable[..., Any], fault: Exception) -> None:
+        self.real, self.fault, self.calls = real, fault, 0
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        self.calls += 1
+        if self.calls == 1:
+            raise self.fault
+        return self.real(*args, **options)
+
+
+BUSY = OSError(errno.EAGAIN, "Resource temporarily unavailable")
+
+
+def test_a_probe_that_breaks_once_is_tried_again(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    service = Script(rig.site, SLEEP)
+    once = Once(service.probe, BUSY)
+    monkeypatch.setattr(service, "probe", once)
+    rig.mind(service)
+
+    rig.until(State.READY, restarts=0)
+    assert once.calls == 2
+
+
+def test_a_probe_that_could_not_begin_is_tried_again(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = Once(threading.Thread.start, RuntimeError("can't start new thread"))
+
+    def begin(probe: threading.Thread) -> None:
+        start(probe)
+
+    monkeypatch.setattr(probing._Probe, "start", begin)
+    rig.mind(Script(rig.site, SLEEP))
+
+    rig.until(State.READY, restarts=0)
+    assert start.calls == 2
+
+
+def test_a_probe_that_always_breaks_shows_its_error_and_a_stop_leaves_no_process(rig: Rig) -> None:
     service = Script(rig.site, SLEEP)
     service.probe = lambda: 1 // 0  # type: ignore[method-assign,assignment,return-value]
     rig.mind(service)
+    rig.until(State.STARTING, detail="ZeroDivisionError: integer division or modulo by zero")
 
-    assert rig.until(State.FAILED).detail.startswith("ZeroDivisionError: ")
+    rig.minders[0].stop()
+
+    assert list(marked(rig.site.layout.home)) == []
+
+
+def test_a_service_that_is_given_up_leaves_no_process_and_can_be_asked_for_again(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch = Once(minder.Watch, RuntimeError("can't start new thread"))
+    monkeypatch.setattr(minder, "Watch", watch)
+    port = rig.site.port("postgres")
+    service = Listening(rig.site, LISTEN.format(port=port))
+    rig.mind(service)
+    given_up = rig.until(State.FAILED, detail="RuntimeError: can't start new thread")
+
+    assert given_up.pid is None
+    assert list(marked(rig.site.layout.home)) == []
+    require_free({"postgres": port})
+
+    rig.mind(service)
+    rig.until(State.READY)
+
+
+def test_a_start_that_fails_once_is_tried_again(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(minder, "spawn", Once(minder.spawn, BUSY))
+    rig.mind(Script(rig.site, SLEEP))
+
+    rig.until(State.READY, restarts=1)
+
+
+def test_a_start_that_always_fails_is_given_up_with_its_error(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = Script(rig.site, SLEEP)
+    monkeypatch.setattr(service, "command", lambda: Command(("/nonexistent",), cwd=service.data))
+    rig.mind(service)
+
+    detail = rig.until(State.FAILED).detail
+    assert detail.startswith("ended 3 times before it was ready, last with FileNotFoundError: ")
+
+
+def test_a_process_that_cannot_be_looked_at_is_ended_before_another_one_is_started(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = OSError(errno.ENFILE, "Too many open files in system")
+    monkeypatch.setattr(Identity, "of", Once(Identity.of, full))
+    rig.mind(Script(rig.site, SLEEP))
+    status = rig.until(State.READY, restarts=1)
+
+    assert list(marked(rig.site.layout.home)) == [("script", status.identity)]
 
 
 def test_a_service_that_never_gets_ready_is_given_up_with_its_exit_code(rig: Rig) -> None:
