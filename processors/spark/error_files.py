@@ -4,7 +4,6 @@ Such a text can quote a record. So the log has the name of an error only, and it
 worker: one file for each thing and code, the newest text in it, readable for the worker's account.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +17,7 @@ log = structlog.get_logger(__name__)
 MOST_CHARACTERS = 65_536
 """Of one text; a longer one keeps its beginning and its end."""
 MOST_FILES = 200
-"""The oldest ones beyond are deleted."""
+"""Of one domain; the oldest ones beyond are deleted: its failures push out no other domain's."""
 _CUT = "\n[... cut ...]\n"
 
 
@@ -41,7 +40,7 @@ class ErrorFiles:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             path.parent.chmod(0o700)
             write_atomically(path, _bounded(spelt(text)), mode=0o600)
-            for old in _surplus(path.parent.glob("*.txt")):
+            for old in _surplus(path):
                 old.unlink(missing_ok=True)
         except OSError as fault:
             log.warning("error_text_not_saved", kind=kind, id=thing, error=fault.strerror)
@@ -56,6 +55,13 @@ def _bounded(text: str) -> str:
     return f"{text[:half]}{_CUT}{text[-half:]}"
 
 
-def _surplus(files: Iterable[Path]) -> list[Path]:
-    """All but the newest MOST_FILES."""
+def _domain(file: Path) -> str:
+    """Whose a file is: a thing's id begins with its domain."""
+    thing = file.name.partition("-")[2]
+    return thing.partition(".")[0]
+
+
+def _surplus(new: Path) -> list[Path]:
+    """All but the newest MOST_FILES of the domain whose file `new` is."""
+    files = [each for each in new.parent.glob("*.txt") if _domain(each) == _domain(new)]
     return sorted(files, key=lambda file: file.stat().st_mtime_ns, reverse=True)[MOST_FILES:]

@@ -5,7 +5,7 @@ from pathlib import Path
 from structlog.testing import capture_logs
 
 from processors.spark import error_files
-from processors.spark.error_files import MOST_CHARACTERS, ErrorFiles
+from processors.spark.error_files import MOST_CHARACTERS, MOST_FILES, ErrorFiles
 
 
 def test_a_text_is_in_a_file_that_the_log_line_names(tmp_path: Path) -> None:
@@ -32,9 +32,26 @@ def test_the_oldest_files_are_deleted(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(error_files, "MOST_FILES", 3)
     files = ErrorFiles(tmp_path)
     for number in range(6):
-        files.save("link", f"link{number}", "code", "text")
+        files.save("link", f"east.link{number}", "code", "text")
     left = {path.name for path in (tmp_path / "errors").iterdir()}
-    assert left == {f"link-link{number}-code.txt" for number in (3, 4, 5)}
+    assert left == {f"link-east.link{number}-code.txt" for number in (3, 4, 5)}
+
+
+def test_many_failures_of_one_domain_leave_the_files_of_another(tmp_path: Path) -> None:
+    files = ErrorFiles(tmp_path)
+    kept = [
+        ("link", "east-2.users@west", "query_failed"),
+        ("statement", "eas.users", "query_failed"),
+        ("connector", "west.east.users", "config_refused"),
+    ]
+    for kind, thing, code in kept:
+        files.save(kind, thing, code, "text")
+    for number in range(300):
+        kind = ("link", "statement", "connector")[number % 3]
+        files.save(kind, f"east.users{number}", "query_failed", "text")
+    assert all(files.path(*each).exists() for each in kept)
+    left = list((tmp_path / "errors").glob("*-east.*"))
+    assert len(left) == MOST_FILES
 
 
 def test_a_text_stays_within_the_folder_whatever_the_names(tmp_path: Path) -> None:
