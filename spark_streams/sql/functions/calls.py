@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from spark_streams.sql.functions.allowed import FUNCTIONS, UNITS, WINDOWS, arguments, clock, refusal
 from spark_streams.sql.functions.growth import require_bounded
 from spark_streams.sql.functions.patterns import MATCHED, require_linear
+from spark_streams.sql.functions.texts import is_checked, may_be_no_utf8
 from spark_streams.sql.text import literals
 from spark_streams.sql.text.syntax import Words
 from spark_streams.sql.text.tree import (
@@ -208,6 +209,7 @@ def _require_shallow(node: Node, refuse: Callable[[str, Node], Exception]) -> No
         one, level = below.pop()
         level += _LEVELS.get(type(one), 1)
         level += 2 if isinstance(one, Call) and one.name in MATCHED else 0
+        level += 1 if is_checked(one) and any(map(may_be_no_utf8, one.children)) else 0
         if isinstance(one, Name | Parameter):
             level += len(one.parts if isinstance(one, Name) else one.path)
         if level > MOST_LEVELS:

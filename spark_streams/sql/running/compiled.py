@@ -4,12 +4,14 @@ Nothing here writes SQL. A function is called by its name in `functions.allowed`
 object, and a column is reached by the frame's own name for its source and the names of fields.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from spark_streams.jvm import VALID_TEXTS
 from spark_streams.sql.functions import patterns
 from spark_streams.sql.functions.allowed import FUNCTIONS, UNITS
 from spark_streams.sql.functions.casts import spark_type
+from spark_streams.sql.functions.texts import is_checked, may_be_no_utf8
 from spark_streams.sql.text import tree
 from spark_streams.sql.text.literals import precision_of
 
@@ -122,7 +124,7 @@ class _Compiler:
                 this, *items = map(self.column, node.children)
                 return _not(this.isin(*items), negated=node.negated)
             case tree.Like():
-                this, pattern = map(self.column, node.children)
+                this, pattern = self._arguments(node, node.children)
                 found = patterns.like(node, this, pattern, _called)
                 return _not(found, negated=node.negated)
             case tree.Case():
@@ -151,7 +153,7 @@ class _Compiler:
         from pyspark.sql.connect.functions import builtin
 
         args = [one for one in node.args if not isinstance(one, tree.Lambda)]
-        columns = [self.column(one) for one in args]
+        columns = self._arguments(node, args)
         for given in node.args:
             if isinstance(given, tree.Lambda):
                 return getattr(builtin, node.name)(*columns, self._function(given))
@@ -163,6 +165,16 @@ class _Compiler:
         if node.name in patterns.MATCHED:
             return patterns.called(node, columns, _called)
         return _called(node.name, *columns)
+
+    def _arguments(self, node: tree.Node, args: Iterable[tree.Node]) -> list[Any]:
+        """The columns of arguments; those that Java would read as other texts are checked."""
+        columns = [(one, self.column(one)) for one in args]
+        if not is_checked(node):
+            return [column for _, column in columns]
+        return [
+            _called(VALID_TEXTS, column) if may_be_no_utf8(one) else column
+            for one, column in columns
+        ]
 
     def _function(self, node: tree.Lambda) -> Any:
         """A lambda as Spark's client takes one: a function with as many parameters."""

@@ -133,6 +133,41 @@ def test_a_field_that_is_no_utf8_goes_to_the_dead_letters_where_it_is_written(
         assert topics(made.run(rows)) == [topic], text
 
 
+READS_TEXTS = [
+    "upper(s)", "lcase(s)", "initcap(s)", "translate(s, 'a', 'b')", "mask(s)", "url_encode(s)",
+    "regexp_replace(s, 'x', 'y')", "regexp_extract(s, 'a(.)', 1)", "split(s, 'x')",
+    "to_json(named_struct('a', array(s)))", "str_to_map(s)", "encode(s, 'UTF-8')",
+    "transform(array(s), x -> upper(x))", "s LIKE 'a_'", "s ILIKE '%A%b%'", "s RLIKE 'a.'",
+]  # fmt: skip
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("text", READS_TEXTS)
+def test_two_strings_that_are_no_utf8_do_not_become_one(spark: Any, text: str) -> None:
+    """Java reads U+FFFD for each byte that is none, and UTF-8 would come out."""
+    ends = (b"\xff", b"\xfe", b"b")
+    values = [wire(7, VALUE, {**GOOD, "s": "aQ"}).replace(b"aQ", b"a" + end) for end in ends]
+    rows = [(b"k", one, 0, offset) for offset, one in enumerate(values)]
+    for query in (
+        f"SELECT {text} AS v FROM x c",
+        f"SELECT i FROM x c WHERE CAST({text} AS STRING) <> ''",
+    ):
+        found = Statement(spark, query, {"c": {7: VALUE}}, {}).run(rows)
+        assert topics(found) == ["out.dead", "out.dead", "out"], query
+        assert "Spark says INVALID_UTF8_STRING:" in reason(found[0])
+
+
+def test_what_reads_the_bytes_of_a_string_tells_two_that_are_no_utf8_apart(spark: Any) -> None:
+    values = [
+        wire(7, VALUE, {**GOOD, "s": "aQ"}).replace(b"aQ", b"a" + end) for end in (b"\xff", b"\xfe")
+    ]
+    rows = [(b"k", one, 0, offset) for offset, one in enumerate(values)]
+    text = "hex(concat(reverse(substring(s, 1, 2)), s)) AS h, length(s) AS l, s > 'a' AS g"
+    found = Statement(spark, f"SELECT {text} FROM x c", {"c": {7: VALUE}}, {}).run(rows)
+    assert topics(found) == ["out", "out"]
+    assert found[0].value["h"] != found[1].value["h"]
+
+
 def test_bytes_may_be_looked_at_as_a_string_that_is_no_utf8(spark: Any) -> None:
     text = "SELECT hex(CAST(unhex(s) AS STRING)) AS v FROM x c WHERE CAST(unhex(s) AS STRING) > 'a'"
     assert topics(run(spark, text, {"s": "62ff"})) == ["out"]
