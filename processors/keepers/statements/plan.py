@@ -6,7 +6,7 @@ from typing import Any
 
 from mesh_events.kafka.connection import Connection
 from processors.clusters.kafka import Topic
-from processors.keepers.flows.copy_settings import copied_settings
+from processors.keepers.flows.copy_settings import copied_settings, max_record_bytes
 from processors.keepers.flows.ends import Ends, until
 from processors.lineage.events import Origin
 from projections.statements import Statement
@@ -90,7 +90,7 @@ class StatementPlan:
         The two topics are written each by itself: one may be ahead of the other. What a record
         becomes may be another one than before, so that each is asked for by its own place.
         """
-        del fresh, destination
+        del fresh
         statement, log = self.statement, ends.destination_log
         tails = [
             read_tail(log, topic, source.partitions, origin, statement.begin_of(topic))
@@ -119,6 +119,7 @@ class StatementPlan:
             out_from=behind[0],
             dead_from=behind[1],
             again=again(*stood),
+            most_bytes=max_record_bytes(destination),
         )
         return floor
 

@@ -84,8 +84,8 @@ def _longest(schema: Any, known: dict[str, Any]) -> int:
     return max(_longest(one, known) for one in inside)
 
 
-def length(column: str) -> Any:
-    """Bytes of a column, 0 for null."""
+def length(column: Any) -> Any:
+    """Bytes of a column or of that name, 0 for null."""
     from pyspark.sql.connect import functions as f
     from pyspark.sql.types import LongType
 

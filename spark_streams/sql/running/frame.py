@@ -34,8 +34,17 @@ FOREIGN_KEY = "its key has a schema that is not one of its topic's keys"
 OTHER_KEY = "its key has other bytes than Avro's writers give it"
 NO_CHANGE = "its op and its after contradict each other: no insert, update or delete is so"
 PASSED = "it was read again after a restart, when its place in the result had passed"
+TOO_LARGE = "the result would be larger than a record of its topic may be, with key and headers"
+MOST_BYTES = 16 * 1024 * 1024 + 4_096
+"""Bytes of a record that a topic takes; see `processors.keepers.flows.copy_settings`."""
+LONGEST_REASON = 900
+"""Characters of a reason, of four bytes each at most: within the 4 KiB that a dead letter may have
+beyond the largest record of a stream, beside its other headers."""
+_OF_RECORD, _OF_HEADER = 128, 16
+"""Bytes that Kafka's producer counts at most beside those of key, value and headers."""
 UNREADABLE_ROW = "the table's row cannot be read with the schema of its topic"
 _READ = "__read"
+_ENCODED = "__encoded"
 _ALL = 2_147_483_647
 _SOURCE = "__source"
 """With a number behind it the name of a column of this frame, which no name of a text is."""
@@ -102,6 +111,7 @@ class Result:
         destination, or among the dead letters, yet. Each topic is written by itself, so that one
         may be ahead of the other; a partition that is left out has nothing there.
     again: which records stand in one of the two, among those that are read again.
+    most_bytes: of a record that both topics take.
     """
 
     topic: str
@@ -111,6 +121,7 @@ class Result:
     dead_from: Mapping[int, int] = field(hash=False)
     out_from: Mapping[int, int] = field(default_factory=dict, hash=False)
     again: Again = field(default_factory=Again, hash=False)
+    most_bytes: int = MOST_BYTES
 
 
 def selected(
@@ -179,33 +190,58 @@ def written(rows: Any, result: Result, origin: Origin) -> Any:
         DataFrame[topic: string, key: binary, value: binary, partition: int, headers: array].
     """
     from pyspark.sql.connect import functions as f
-    from pyspark.sql.connect.avro.functions import to_avro
     from pyspark.sql.types import BinaryType
 
+    rows = _encoded(rows, result, origin)
     again, fault = result.again, f.col("fault")
     dead, source = fault.isNotNull(), source_header(origin)
     is_next = f.when(dead, not_before(result.dead_from)).otherwise(not_before(result.out_from))
     if again.until:
         is_next = f.when(is_known(again), ~stands(again)).otherwise(is_next)
     rows = rows.where(is_next)
-    why = f.array(header(REASON, fault.cast(BinaryType())))
+    reason = f.substring(fault, 1, LONGEST_REASON)
+    why = f.array(header(REASON, reason.cast(BinaryType())))
     if again.until:
         # the result stays in order, also where a record had no row the first time
         late = f.when(~not_before(result.out_from), f.lit(PASSED))
         rows = rows.withColumn("fault", f.coalesce(fault, late))
         why = f.when(is_again(again), f.concat(why, f.array(mark(again)))).otherwise(why)
-    encoded = f.concat(_prefix(result.schema_id), to_avro(f.col("out"), result.schema))
-    # a row of a table that is no more: a record without a value
-    encoded = f.when(f.col("out").isNotNull(), encoded)
     return rows.select(
         f.when(dead, f.lit(result.dead)).otherwise(f.lit(result.topic)).alias("topic"),
         f.col("key"),
-        f.when(dead, f.col("value")).otherwise(encoded).alias("value"),
+        f.when(dead, f.col("value")).otherwise(f.col(_ENCODED)).alias("value"),
         f.col("partition"),
         f.when(dead, f.concat(headers_before(), why, f.array(source)))
         .otherwise(f.concat(kept(), f.array(source)))
         .alias("headers"),
     )
+
+
+def _encoded(rows: Any, result: Result, origin: Origin) -> Any:
+    """Also the result as Avro; `fault` tells where its topic would not take the record.
+
+    Kafka's producer throws for such a record, and each start would come to it again.
+    """
+    from pyspark.sql.connect import functions as f
+    from pyspark.sql.connect.avro.functions import to_avro
+
+    encoded = f.concat(_prefix(result.schema_id), to_avro(f.col("out"), result.schema))
+    # a row of a table that is no more: a record without a value
+    encoded = f.when(f.col("out").isNotNull(), encoded)
+    rows = rows.withColumn(_ENCODED, _once(encoded))
+    headers = f.aggregate(
+        f.concat(kept(), f.array(source_header(origin))),
+        f.lit(_OF_RECORD).cast("bigint"),
+        lambda sum_, one: (
+            sum_
+            + f.lit(_OF_HEADER)
+            + limits.length(one.getField("key"))
+            + limits.length(one.getField("value"))
+        ),
+    )
+    size = limits.length(_ENCODED) + limits.length("key") + headers
+    fault = f.when(size > f.lit(result.most_bytes), f.lit(TOO_LARGE))
+    return rows.withColumn("fault", f.coalesce(f.col("fault"), fault))
 
 
 def _with_stream(records: Any, stream: Topic, name: str) -> Any:

@@ -12,7 +12,7 @@ import fastavro
 
 from spark_streams.provenance import Origin
 from spark_streams.sql.running.again import Again
-from spark_streams.sql.running.frame import Result, Topic, selected, written
+from spark_streams.sql.running.frame import MOST_BYTES, Result, Topic, selected, written
 from spark_streams.sql.text.parse import parse
 from spark_streams.sql.types.resolve import resolve
 from spark_streams.sql.types.result import result_schema
@@ -60,7 +60,7 @@ class Statement:
     """A statement over topics whose schemas are given, run over a batch of records.
 
     schemas: alias -> (id -> schema), the last one is read with; keys: alias -> schema of its keys;
-    key_ids, asked_at: of tables, see `Topic`. dead_from, out_from, again: see `Result`.
+    key_ids, asked_at: of tables, see `Topic`. dead_from, out_from, again, most_bytes: see `Result`.
     """
 
     spark: Any
@@ -72,6 +72,7 @@ class Statement:
     asked_at: Mapping[int, int] = field(default_factory=dict)
     out_from: Mapping[int, int] = field(default_factory=dict)
     again: Again = field(default_factory=Again)
+    most_bytes: int = MOST_BYTES
 
     def topic(self, alias: str) -> Topic:
         every = {number: json.dumps(one) for number, one in self.schemas[alias].items()}
@@ -98,7 +99,7 @@ class Statement:
         )
         chosen = selected(records, query, stream, {one.alias: one for one in tables}, find)
         schema = result_schema(chosen.schema["out"].dataType, "Result", "shop")
-        starts = (self.dead_from or {}, self.out_from, self.again)
+        starts = (self.dead_from or {}, self.out_from, self.again, self.most_bytes)
         result = Result("east.out", "east.out.dead", RESULT_ID, schema, *starts)
         reader = fastavro.parse_schema(json.loads(schema))
         out = written(chosen, result, Origin("east", "topic-id"))

@@ -10,6 +10,7 @@ from pyspark.errors import PySparkException
 from mesh_events.errors import RefusedError
 from processors.keepers.flows.partition_limit import MOST_PARTITIONS
 from spark_streams.sql.running.again import Again, stands
+from spark_streams.sql.running.frame import LONGEST_REASON
 from spark_streams.sql.running.work import SETTINGS
 from tests.integration.sql.records import AT, Statement, record, wire
 
@@ -582,3 +583,37 @@ def test_columns_beside_one_that_spark_has_no_type_for_are_read(spark: Any) -> N
     after = {"id": 1, "cash": Decimal("12.34"), "note": "a"}
     rows = [(b"k", wire(7, change, {"before": None, "after": after, "op": "c"}), 0, 0)]
     assert made.values(rows) == [{"id": 1, "note": "a"}]
+
+
+def test_a_result_that_its_topic_does_not_take_is_a_dead_letter(spark: Any) -> None:
+    """Kafka's producer throws for it, and each start would come to it again."""
+    row = record("Row", s="string", a={"type": "array", "items": "double"})
+
+    def of(length: int, items: int = 0) -> bytes:
+        return wire(7, row, {"s": "a" * length, "a": [0.0] * items})
+
+    long, key = [("trace", b"t" * 4_000)], b"k" * 4_000
+    rows: list[Any] = [(b"k", of(4_000), 0, 0, long), (b"k", of(4_000), 0, 1)]
+    rows += [(b"k", of(10), 0, 2, long), (key, of(4_000), 0, 3)]
+    rows += [(b"k", of(0, 700), 0, 4), (b"k", of(0, 500), 0, 5)]
+    text = "SELECT s, s AS t, a, a AS b FROM x c"
+    found = statement(spark, text, row, most_bytes=10_000).run(rows)
+    names = [(int(one.headers[-1][1].split(b"/")[-1]), one.topic[5:]) for one in found]
+    dead, out = "out.dead", "out"
+    assert names == [(0, dead), (1, out), (2, out), (3, dead), (4, dead), (5, out)]
+    assert found[0].value == rows[0][1], "the record as it was"
+    assert b"larger than" in dict(found[0].headers)["mesh.reason"]
+
+
+def test_a_long_reason_is_cut_so_that_the_dead_letter_is_taken(spark: Any) -> None:
+    kind: Any = {"type": "string", "logicalType": "validatedString", "pattern": "[a-z]"}
+    value: Any = "1"
+    for level in range(4):
+        name = f"f{level}" + "x" * 400
+        kind, value = record(f"R{level}", **{name: kind}), {name: value}
+    rows = [(b"k", wire(7, kind, value), 0, 0)]
+    [found] = statement(spark, f"SELECT {name}.f2{'x' * 400} AS v FROM x c", kind).run(rows)
+    reason = dict(found.headers)["mesh.reason"]
+    assert found.topic == "east.out.dead"
+    assert len(reason) == LONGEST_REASON
+    assert 4 * LONGEST_REASON + 300 < 4_096
