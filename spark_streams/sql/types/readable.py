@@ -26,12 +26,12 @@ class Readable:
     """Reads a schema without the fields that Spark has no type for.
 
     unreadable: where each of them is, also by each name of its record -> why.
+    elsewhere: full name -> definition that stands in what is not read, and the namespace around it.
     """
 
     unreadable: dict[Path, str] = field(default_factory=dict)
+    elsewhere: dict[str, tuple[Any, str]] = field(default_factory=dict)
     _named: dict[str, dict[Path, str]] = field(default_factory=dict)
-    # full name -> the definition in a field that was left out, and its namespace
-    _left_out: dict[str, tuple[Any, str]] = field(default_factory=dict)
     _defined: set[str] = field(default_factory=set)
 
     def of(self, schema: Any, namespace: str = "", path: Path = ()) -> Any:
@@ -53,8 +53,8 @@ class Readable:
 
     def _by_name(self, schema: str, namespace: str, path: Path) -> Any:
         name = _full(schema, namespace)
-        if name in self._left_out and name not in self._defined:
-            return self.of(*self._left_out[name], path)
+        if name in self.elsewhere and name not in self._defined:
+            return self.of(*self.elsewhere[name], path)
         for inner, why in self._named.get(name, {}).items():
             self.unreadable[path + inner] = why
         return schema
@@ -91,14 +91,14 @@ class Readable:
         """Keep what is defined in a field that is left out: another one may have it by its name."""
         if isinstance(schema, dict) and "name" in schema:
             namespace = str(schema.get("namespace", namespace))
-            self._left_out.setdefault(_full(str(schema["name"]), namespace), (schema, namespace))
+            self.elsewhere.setdefault(_full(str(schema["name"]), namespace), (schema, namespace))
         for inner in inner_types(schema):
             self._leave_out(inner, namespace)
 
     def _why(self, schema: Any, namespace: str) -> str | None:
         """Why Spark cannot read a field of this type, None if it can; records inside are apart."""
         if isinstance(schema, str):
-            left_out = self._left_out.get(_full(schema, namespace))
+            left_out = self.elsewhere.get(_full(schema, namespace))
             return None if left_out is None else self._why(*left_out)
         if isinstance(schema, list):
             inside = (why for one in schema if (why := self._why(one, namespace)))

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from mesh_events.errors import RefusedError
-from mesh_events.schema.full_names import fields_of, full_name, joined, named_types
+from mesh_events.schema.full_names import definitions, fields_of, full_name, joined, named_types
 from mesh_events.schema.patterns import require_patterns
 from mesh_events.schema.times import require_one_meaning
 from spark_streams.sql.running import validated
@@ -116,8 +116,8 @@ def shape_of(schema: str, subject: str) -> Shape:
             schema=schema,
             reader=reader,
             fields=fields,
-            row_reader=json.dumps(only_row),
-            row_schema=json.dumps(_own_namespace(known_row, known)),
+            row_reader=json.dumps(_whole(only_row, known)),
+            row_schema=json.dumps(_whole(_own_namespace(known_row, known), known)),
             row=_fields(row),
             unreadable=readable.unreadable,
             row_unreadable=inside,
@@ -228,6 +228,11 @@ def _own_namespace(row: dict[str, Any], record: dict[str, Any]) -> dict[str, Any
     """The row's record by itself: it no longer inherits the namespace of the one around it."""
     inherited, _ = full_name(record, "")
     return {**row, "namespace": inherited} if inherited and "namespace" not in row else row
+
+
+def _whole(part: dict[str, Any], record: dict[str, Any]) -> Any:
+    """A part of a record with the types that it names and that are defined elsewhere in it."""
+    return Readable(elsewhere=dict(definitions(record))).of(part)
 
 
 def _fields(record: dict[str, Any]) -> tuple[Field, ...]:

@@ -1,5 +1,6 @@
 """Avro schemas as columns: plain records, Debezium's envelopes, Connect's named types, keys."""
 
+import io
 import json
 from typing import Any
 
@@ -164,3 +165,24 @@ def test_a_number_among_several_types_is_not_taken_for_a_time(kind: str) -> None
     alone, among = ["null", time], ["null", kind, time]
     shape = shape_of(json.dumps(record(("alone", alone), ("among", among))), "s")
     assert shape.fields == (Field("alone", Meaning.MILLIS), Field("among"))
+
+
+def test_a_row_brings_the_types_along_that_are_defined_outside_of_it() -> None:
+    kind = {"type": "enum", "name": "Kind", "symbols": ["A", "B"]}
+    code = {"type": "fixed", "name": "Code", "namespace": "shop.codes", "size": 2}
+    before = record(("kind", kind), ("code", code), name="Before")
+    deep = record(("code", "shop.codes.Code"), name="Deep")
+    after = record(("kind", "Kind"), ("again", ["null", "Kind"]), ("deep", deep), name="After")
+    envelope = record(("before", ["null", before]), ("after", ["null", after]), ("op", "string"))
+    shape = shape_of(json.dumps(envelope), "s")
+    row = {"kind": "B", "again": "A", "deep": {"code": b"ab"}}
+    value = {"before": {"kind": "A", "code": b"cd"}, "after": row, "op": "u"}
+    wide, narrow, alone = (
+        fastavro.parse_schema(json.loads(one))
+        for one in (shape.reader, shape.row_reader, shape.row_schema)
+    )
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, wide, value)
+    out.seek(0)
+    assert fastavro.schemaless_reader(out, wide, narrow) == {"after": row, "op": "u"}
+    fastavro.schemaless_writer(io.BytesIO(), alone, row)
