@@ -7,6 +7,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from spark_streams.copy import with_provenance
 from spark_streams.engine import Answer, CopySpec, Failed, Running, States
 from spark_streams.error_names import error_name
 from spark_streams.errors import ENGINE_UNAVAILABLE, EngineError
+from spark_streams.jvm import CONFIG
 from spark_streams.session import PLAN_TIMEOUT_S, ConnectSession
 
 BATCH = "5 minutes"
@@ -220,6 +222,26 @@ def _login(connection: Connection) -> dict[str, str]:
 
 
 def _start(session: Any, spec: CopySpec, name: str) -> Any:
+    if spec.work is None:
+        return _started(session, spec, name)
+    tables = f"{CONFIG}{spec.writer.rpartition('.')[0]}."
+    # of a process that died between a start and what follows it
+    _unset(session, tables)
+    try:
+        return _started(session, spec, name)
+    finally:
+        # the query has a clone of the session; here they would stay for as long as the server runs
+        with suppress(Exception):
+            _unset(session, tables)
+
+
+def _unset(session: Any, prefix: str) -> None:
+    for name in session.conf.getAll:
+        if name.startswith(prefix):
+            session.conf.unset(name)
+
+
+def _started(session: Any, spec: CopySpec, name: str) -> Any:
     records = session.readStream.format("kafka").options(**source_options(spec)).load()
     if spec.work is None:
         out = with_provenance(records, spec.origin)

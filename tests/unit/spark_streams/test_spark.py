@@ -1,7 +1,9 @@
 import json
 import socket
 import time
+from contextlib import nullcontext
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -9,6 +11,7 @@ from mesh_events.kafka.connection import Connection
 from spark_streams import session, spark
 from spark_streams.engine import CopySpec, Failed
 from spark_streams.errors import ENGINE_UNAVAILABLE, EngineError
+from spark_streams.jvm import CONFIG
 from spark_streams.provenance import Origin
 from spark_streams.session import bounded
 from spark_streams.spark import (
@@ -122,6 +125,39 @@ def test_a_server_that_takes_calls_and_never_answers_is_given_up(
         with pytest.raises(EngineError) as caught:
             engine.states()
     assert caught.value.code == "engine_unavailable"
+
+
+class Settings(dict[str, str]):
+    """A session's settings, as Spark's client gives them."""
+
+    @property
+    def getAll(self) -> dict[str, str]:  # noqa: N802 - Spark's name
+        return dict(self)
+
+    unset = dict.__delitem__
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_session_keeps_nothing_of_the_tables_of_a_start(
+    monkeypatch: pytest.MonkeyPatch, *, fails: bool
+) -> None:
+    """It never ends, and each task of it would carry all of them."""
+    others = {f"{CONFIG}mesh.sql.east.others.1/u": "its own", "spark.sql.ansi.enabled": "false"}
+    settings = Settings({**others, f"{CONFIG}mesh.sql.east.other.1/u": "of one that died"})
+
+    def started(*_: object) -> str:
+        assert settings == others, "what an earlier start left is gone before"
+        settings[f"{CONFIG}mesh.sql.east.other.2/u"] = "of this one"
+        if fails:
+            raise EngineError("query_failed", "no")
+        return "a query"
+
+    monkeypatch.setattr(spark, "_started", started)
+    found = SimpleNamespace(conf=settings)
+    spec = replace(SPEC, writer="mesh.sql.east.other.2", work=SimpleNamespace())
+    with pytest.raises(EngineError) if fails else nullcontext():
+        assert spark._start(found, spec, "name") == "a query"
+    assert settings == others
 
 
 class Ended:
