@@ -91,6 +91,16 @@ def connector(**changes: Any) -> dict[str, Any]:
     return {"connector": CONNECTOR, "config": config, **changes}
 
 
+def shared(name: str, mode: str) -> dict[str, Any]:
+    """The fields of ConnectorAdded for a capture of east's with a publication of west's."""
+    more = {
+        "table.include.list": f"public.{name.partition('.')[2]}",
+        "publication.name": "sdm_west_shop",
+        "publication.autocreate.mode": mode,
+    }
+    return connector(connector=name, more=more)
+
+
 def running(found: Statement, **changes: Any) -> dict[str, Any]:
     """The fields of StatementActivated about the present generation."""
     started = found.incarnation + 1

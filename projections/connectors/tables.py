@@ -188,12 +188,16 @@ def foreign_names(config: Config, connector: str, before: Config) -> list[str]:
     """Settings that name a slot or a publication which is not the connector's own.
 
     Who reads another connector's slot takes its changes away. A publication that somebody else
-    keeps may be shared; what `before` has is kept.
+    keeps may be shared, and is not changed by the connector; what `before` has as its own is kept.
     """
-    own = slot_of(connector)
-    kept = config.get("publication.autocreate.mode") == "disabled"
-    bound = ("slot.name",) if kept else ("slot.name", "publication.name")
-    return [one for one in bound if config.get(one, own) not in (own, before.get(one))]
+    own, had = slot_of(connector), {one: before.get(one) for one in _own_names(before)}
+    return [one for one in _own_names(config) if config.get(one, own) not in (own, had.get(one))]
+
+
+def _own_names(config: Config) -> tuple[str, ...]:
+    """Settings that name what the connector makes and changes in its database."""
+    is_kept = config.get("publication.autocreate.mode") == "disabled"
+    return ("slot.name",) if is_kept else ("slot.name", "publication.name")
 
 
 def pinned(connector: str, config: Config) -> dict[str, str]:

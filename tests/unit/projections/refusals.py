@@ -2,6 +2,7 @@
 
 The state is that of `test_rules.mesh`: east's product is read by west over a link and by north on
 the spot, `west.two` has asked for it, `north.two` was denied. `east.copied` fills a topic from it.
+The connector `east.shares` has a publication of west's, as `east.shared` had, which is dropped.
 """
 
 from typing import Any, NamedTuple
@@ -376,6 +377,14 @@ def _connectors() -> list[Refusal]:
         add_with("setting_not_allowed", max_queue_size="100000000"),
         add_with("foreign_slot", slot_name="sdm_west_shop"),
         add_with("foreign_slot", publication_name="sdm_west_shop"),
+        # the one before has it as somebody else's
+        *(
+            Refusal("foreign_slot", "east", kind, story.shared(name, "filtered"))
+            for kind, name in (
+                (connectors.ConnectorUpdated, "east.shares"),
+                (connectors.ConnectorAdded, "east.shared"),
+            )
+        ),
         add("topic_shared", more={"table.include.list": "a.t,b.t"}),
         add("topic_shared", more={"table.include.list": "a.x y,a.x_y"}),
         add("topic_shared", more={"table.include.list": "a.t,a.u", **away("east.x")}),

@@ -37,6 +37,9 @@ def mesh() -> tuple[PaperLog, dict[str, str]]:
     story.answer(log, intents.AccessDenied, denied)
     log.say(statements.StatementAdded, "east", **story.statement())
     log.say(connectors.ConnectorAdded, "east", **story.connector())
+    for name in ("east.shares", "east.shared"):
+        log.say(connectors.ConnectorAdded, "east", **story.shared(name, "disabled"))
+    log.say(connectors.ConnectorDropped, "east", connector="east.shared")
     story.settle(log)
     assert not log.image.intents.undecided
     return log, {ASKED: asked, DENIED: denied, GRANTED: granted}
@@ -222,6 +225,12 @@ def test_what_is_in_order_is_accepted(
             for consumer in ("west", "north")
         ),
         ("east", connectors.ConnectorUpdated, story.connector(), ("connector_sound",)),
+        (
+            "east",
+            connectors.ConnectorUpdated,
+            story.shared("east.shares", "disabled"),
+            ("connector_sound",),
+        ),
     ],
 )
 def test_what_needs_the_world_waits_for_its_checks(
