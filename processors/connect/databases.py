@@ -42,7 +42,8 @@ def ask(look: Callable[[Connection], Found], login: Login) -> Found | None:
 
     The server is somebody's: it may take the connection and never send a byte.
 
-    Raises RefusedError `database_refused` where it answers that nobody gets in so.
+    Raises RefusedError `database_refused` where it answers that nobody gets in so, and what `look`
+    refuses.
     """
     answers: Queue[Found | RefusedError | None] = Queue()
     opened: list[Connection] = []
@@ -62,7 +63,9 @@ def ask(look: Callable[[Connection], Found], login: Login) -> Found | None:
                 answers.put(look(connection))
         except psycopg.OperationalError as error:
             answers.put(None if opened else _refusal(login, str(error)))
-        except (psycopg.Error, OSError, ValueError):
+        except RefusedError as refusal:
+            answers.put(refusal)
+        except Exception:  # noqa: BLE001 - what answers there need not be PostgreSQL
             answers.put(None)
 
     Thread(target=run, name="database", daemon=True).start()

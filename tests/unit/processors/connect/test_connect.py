@@ -2,12 +2,16 @@
 
 import os
 import socket
+import threading
 import time
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from itertools import repeat
 from pathlib import Path
 from threading import Thread
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
+import psycopg
 import pytest
 
 from mesh_events.connectors import OWN_SECRET, SHARED_SECRET
@@ -253,6 +257,49 @@ def test_a_database_that_never_answers_holds_nobody_up(monkeypatch: pytest.Monke
         port = str(server.getsockname()[1])
         config = {**SOURCE, "database.port": port, "table.include.list": "public.users"}
         assert not captured_tables.require_tables(config, "s3cret")
+
+
+class MemoryDatabase:
+    """A connection to a database that answers each query with no rows, or with so many columns."""
+
+    columns = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def cursor(self) -> Self:
+        return self
+
+    def stream(self, query: str, *_: object) -> Iterator[tuple[str, ...]]:
+        """Rows of a query; see `psycopg.Cursor`."""
+        return repeat(("x",), self.columns if "a.attname" in query else 0)
+
+
+def test_what_a_look_at_a_database_refuses_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    database = MemoryDatabase()
+    database.columns = 20_001
+    monkeypatch.setattr(psycopg, "connect", lambda **_: database)
+    config = {**SOURCE, "table.include.list": "public.users"}
+    with pytest.raises(RefusedError) as refused:
+        captured_tables.require_tables(config, "s3cret")
+    assert refused.value.code == "too_many_columns"
+
+
+def test_a_look_that_ends_with_any_other_error_found_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(psycopg, "connect", lambda **_: MemoryDatabase())
+    ended: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", ended.append)
+
+    def look(_: object) -> None:
+        raise LookupError
+
+    assert databases.ask(look, databases.Login("h", "1", "u", "d", "p")) is None
+    assert not ended
 
 
 def test_a_stored_secret_is_no_reference_itself(tmp_path: Path) -> None:
