@@ -18,6 +18,7 @@ from processors.connect.databases import Connection, Login, ask
 from processors.connect.postgres_types import Column
 from processors.connect.published_tables import Publishing, require_published, require_publishing
 from projections.connectors.own_transforms import EVENT_ROUTER
+from projections.connectors.tables import sslmode_of
 from projections.connectors.values import items
 
 _THERE = """
@@ -216,6 +217,7 @@ def require_tables(
         config.get("database.user", ""),
         config.get("database.dbname", ""),
         password,
+        sslmode_of(config),
     )
     slot = config.get("slot.name", publication)
     named = config.get("publication.name", publication)

@@ -23,13 +23,17 @@ _LONGEST = 200
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """Where a PostgreSQL database is, and as whom it is asked."""
+    """Where a PostgreSQL database is, and as whom it is asked.
+
+    `sslmode` is libpq's; None for that of the machine, which is `prefer` where nobody has set it.
+    """
 
     host: str
     port: str
     user: str
     database: str
     password: str = field(repr=False)
+    sslmode: str | None = None
 
     @property
     def place(self) -> str:
@@ -57,6 +61,7 @@ def ask(look: Callable[[Connection], Found], login: Login) -> Found | None:
                 password=login.password,
                 dbname=login.database,
                 connect_timeout=_PATIENCE_S,
+                sslmode=login.sslmode,
                 passfile="/dev/null",
             ) as connection:
                 opened.append(connection)

@@ -6,7 +6,7 @@ from itertools import islice
 from mesh_events.errors import RefusedError
 from processors.connect.databases import Connection, Login, ask
 from projections.connectors import config as connector_config
-from projections.connectors.tables import JDBC, place_of
+from projections.connectors.tables import JDBC, place_of, sslmode_of
 
 _UNIQUE = """
 SELECT n.nspname || '.' || c.relname,
@@ -33,7 +33,8 @@ def require_sink(config: Mapping[str, str], password: str) -> bool:
     if url is None or place is None:
         return False
     user = config.get("connection.username", "")
-    login = Login(place.host.strip("[]"), str(place.port), user, url["database"], password)
+    where = place.host.strip("[]"), str(place.port)
+    login = Login(*where, user, url["database"], password, sslmode_of(config))
     prefix = f"{url['database']}."
     wanted = [one.name.removeprefix(prefix) for one in connector_config.filled(config)]
     found = ask(lambda connection: _unique(connection, wanted), login)

@@ -281,6 +281,20 @@ def place_of(config: Config) -> Place | None:
     return Place(host, int(port), database) if is_host(host) and port.isdecimal() else None
 
 
+def sslmode_of(config: Config) -> str | None:
+    """How a config wants TLS with its database, in libpq's words; None where it does not say it."""
+    if config.get("connector.class") == POSTGRES:
+        return config.get("database.sslmode")
+    url = JDBC.fullmatch(config.get("connection.url", ""))
+    if url is None or not url["more"]:
+        return None
+    # of a setting that stands twice the driver takes the last
+    said = dict(one.split("=", 1) for one in url["more"].split("&"))
+    if "sslmode" in said:
+        return said["sslmode"].lower()
+    return "verify-full" if said.get("ssl", "no").lower() in ("", "true") else None
+
+
 def _topics(config: Config) -> tuple[tuple[str, str], ...]:
     """(table, topic) of what a capturing connector fills, as far as its config has it."""
     if config.get("connector.class") != POSTGRES or not config.get("topic.prefix"):

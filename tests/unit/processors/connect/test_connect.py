@@ -16,7 +16,7 @@ import pytest
 
 from mesh_events.connectors import OWN_SECRET, SHARED_SECRET
 from mesh_events.errors import InfrastructureError, InvalidValueError, RefusedError
-from processors.connect import captured_tables, databases
+from processors.connect import captured_tables, databases, sink_tables
 from processors.connect.cluster import ConnectCluster, is_plainly_at
 from processors.connect.reachable import Reachable
 from processors.connect.rest import Connect, Part, cause
@@ -300,6 +300,42 @@ def test_a_look_that_ends_with_any_other_error_found_nothing(
 
     assert databases.ask(look, databases.Login("h", "1", "u", "d", "p")) is None
     assert not ended
+
+
+@pytest.mark.parametrize(
+    ("config", "sslmode"),
+    [
+        ({**SOURCE, "database.sslmode": "verify-full"}, "verify-full"),
+        (SOURCE, None),
+        *(
+            ({**SINK, "connection.url": f"jdbc:postgresql://{PLACE}/east{said}"}, sslmode)
+            for said, sslmode in (
+                ("?sslmode=verify-full", "verify-full"),
+                ("?ssl=true&currentSchema=shop", "verify-full"),
+                ("?ssl=", "verify-full"),
+                ("?sslmode=require&ssl=true", "require"),
+                ("?sslmode=disable&sslmode=verify-ca", "verify-ca"),
+                ("?ssl=false", None),
+                ("", None),
+            )
+        ),
+    ],
+)
+def test_a_database_is_asked_with_the_tls_that_the_config_demands(
+    config: dict[str, str], sslmode: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def connect(**login: Any) -> None:
+        asked.append(login["sslmode"])
+        raise psycopg.OperationalError
+
+    monkeypatch.setattr(psycopg, "connect", connect)
+    if config["connector.class"] == POSTGRES:
+        assert captured_tables.require_tables(config, "s3cret") is None
+    else:
+        assert not sink_tables.require_sink(config, "s3cret")
+    assert asked == [sslmode]
 
 
 def test_a_stored_secret_is_no_reference_itself(tmp_path: Path) -> None:
