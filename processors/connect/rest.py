@@ -89,7 +89,10 @@ class Connect:
         """Whoever answered, or did not, was not this worker."""
 
     def deployed(self, patience_s: float = _TIMEOUT_S) -> dict[str, Deployed]:
-        """Every connector, by name; an answer is waited for so many seconds."""
+        """Every connector, by name; an answer is waited for so many seconds.
+
+        One that is not there need not be gone: a worker lists none before it has read its configs.
+        """
         path = "/connectors?expand=status&expand=info"
         told: dict[str, Any] = self._call("GET", path, patience_s=patience_s)
         try:
@@ -111,17 +114,13 @@ class Connect:
         """Make a connector, or change its config."""
         self._call("PUT", f"/connectors/{_quoted(name)}/config", name, dict(config))
 
-    def drop(self, name: str) -> None:
-        """Remove a connector; one that is gone already is fine."""
-        try:
-            self._call("DELETE", f"/connectors/{_quoted(name)}", name)
-        except RefusedError as error:
-            if error.code != "unknown_connector":
-                raise
+    def drop(self, name: str) -> bool:
+        """Remove a connector; whether there was one, also where it is not listed yet."""
+        return self._ended("DELETE", f"/connectors/{_quoted(name)}", name)
 
-    def stop(self, name: str) -> None:
-        """Let a connector stand still; its config and its position stay."""
-        self._call("PUT", f"/connectors/{_quoted(name)}/stop", name)
+    def stop(self, name: str) -> bool:
+        """Let a connector stand still, with its config and position; whether there is one."""
+        return self._ended("PUT", f"/connectors/{_quoted(name)}/stop", name)
 
     def resume(self, name: str) -> None:
         """Let a stopped or paused connector go on where it stood."""
@@ -180,6 +179,15 @@ class Connect:
             }
         except (KeyError, TypeError) as error:
             raise self._strange(path) from error
+
+    def _ended(self, method: str, path: str, name: str) -> bool:
+        try:
+            self._call(method, path, name)
+        except RefusedError as error:
+            if error.code != "unknown_connector":
+                raise
+            return False
+        return True
 
     def _call(
         self,

@@ -79,9 +79,13 @@ class ConnectSecrets:
         """Keep the password of a principal that somebody else has chosen."""
         self._write(self._login(cluster, principal), password)
 
+    def principals(self) -> set[str]:
+        """Those whose passwords are kept, of every cluster."""
+        return {place.name for place in self._logins()}
+
     def forget_logins(self, whose: Callable[[str], bool]) -> None:
         """Remove the passwords of some principals, of every cluster."""
-        for place in (self._folder / _LOGINS).glob("*/*"):
+        for place in self._logins():
             if whose(place.name):
                 place.unlink(missing_ok=True)
 
@@ -142,6 +146,9 @@ class ConnectSecrets:
         earlier = (self._own(connector, OWN_SECRET), self._folder / f"proposed-{connector}")
         versions = sorted((self._folder / _OWN / connector).glob("[0-9a-f]*"))
         return [*versions, *(one for one in earlier if one.exists())]
+
+    def _logins(self) -> list[Path]:
+        return list((self._folder / _LOGINS).glob("*/*"))
 
     def _login(self, cluster: str, principal: str) -> Path:
         return self._folder / _LOGINS / cluster / principal

@@ -84,7 +84,8 @@ class MirrorEngine:
     def stop(self, link: str) -> None:
         """Remove every connector of a link, and their passwords; none is fine."""
         with _translating():
-            for writer in self.api.deployed():
+            # a worker that has just started lists none, but drops those that were handed to it
+            for writer in {*self.api.deployed(), *self.secrets.principals()}:
                 if link_of(writer) == link:
                     self.api.drop(writer)
             self._until(

@@ -78,15 +78,16 @@ class ConnectContract(ABC):
 
     def test_what_is_not_there_is_told_and_may_be_dropped(self) -> None:
         for act in (
-            lambda: self.api.stop(self.name),
             lambda: self.api.resume(self.name),
             lambda: self.api.restart(self.name, failed_only=False),
         ):
             with pytest.raises(RefusedError) as refused:
                 act()
             assert refused.value.code == "unknown_connector"
-        self.api.drop(self.name)
+        assert not self.api.stop(self.name)
+        assert not self.api.drop(self.name)
         self.api.put(self.name, self.config)
         self.until(lambda one: one.runs)
-        self.api.drop(self.name)
+        assert self.api.stop(self.name)
+        assert self.api.drop(self.name)
         self.wait(lambda: self.seen() is None)

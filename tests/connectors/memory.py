@@ -32,7 +32,8 @@ class MemoryConnect(Connect):
     """A Connect cluster: what is put runs at once, unless it is told to `fail`.
 
     A task that has failed stays so until it is started again. `down` refuses every call, and
-    so does one that `starts`. One that is `stopped` runs nothing until it is asked.
+    so does one that `starts`. One that is `stopped` runs nothing until it is asked, and one that
+    `reads` its configs still lists nothing.
     """
 
     found: dict[str, Deployed] = field(default_factory=dict)
@@ -42,6 +43,7 @@ class MemoryConnect(Connect):
     down: bool = False
     starts: bool = False
     stopped: bool = False
+    reads: bool = False
     looks: int = 0
     url: str = "memory"
     broken: set[str] = field(default_factory=set)
@@ -82,7 +84,7 @@ class MemoryConnect(Connect):
         self.patience_s = patience_s
         self.looks += 1
         self._answer()
-        return dict(self.found)
+        return {} if self.reads else dict(self.found)
 
     def topics(self, name: str) -> list[str]:
         self._known(name)
@@ -102,13 +104,16 @@ class MemoryConnect(Connect):
         else:
             self._run(name)
 
-    def drop(self, name: str) -> None:
+    def drop(self, name: str) -> bool:
         self._answer(f"drop {name}")
-        self.found.pop(name, None)
+        return self.found.pop(name, None) is not None
 
-    def stop(self, name: str) -> None:
+    def stop(self, name: str) -> bool:
         self._answer(f"stop {name}")
-        self.found[name] = replace(self._known(name), connector=Part(None, "STOPPED"), tasks=())
+        if name not in self.found:
+            return False
+        self.found[name] = replace(self.found[name], connector=Part(None, "STOPPED"), tasks=())
+        return True
 
     def resume(self, name: str) -> None:
         self._answer(f"resume {name}")

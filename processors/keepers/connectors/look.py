@@ -518,7 +518,8 @@ class Look:
         """Stop it and take its rights; whether that is so."""
         self.disarm()
         if self.deployed is None:
-            return self._is_gone(self.connect.api.stop)
+            # what is at rest is stopped again once it is listed
+            return self.connector.is_at_rest or self._is_gone(self.connect.api.stop)
         if self.deployed.is_still:
             return True
         if self.deployed.connector.state != "STOPPED":
@@ -562,14 +563,13 @@ class Look:
             return False
         return True
 
-    def _is_gone(self, end: Callable[[str], None]) -> bool:
-        """Whether what Connect does not list is gone, and not just being made; ended meanwhile."""
-        if self._now() - self.keeper.put_at(self.connector.id) >= APPEARS_S:
-            return True
+    def _is_gone(self, end: Callable[[str], bool]) -> bool:
+        """Whether what Connect does not list is gone, and not just being made; ended meanwhile.
+
+        A worker lists nothing before it has read its configs, and answers by name behind that.
+        """
         self.reign.check()
-        try:
-            end(self.connector.id)
-        except RefusedError as error:
-            if error.code != "unknown_connector":
-                raise
-        return False
+        if end(self.connector.id):
+            return False
+        # one that was handed over a moment ago may be on its way
+        return self._now() - self.keeper.put_at(self.connector.id) >= APPEARS_S

@@ -21,6 +21,7 @@ from mesh_events.connectors import (
     ConnectorUpdated,
 )
 from mesh_events.errors import RefusedError
+from mesh_events.meta import Event
 from mesh_events.rows import ConnectorState
 from processors.clusters.principals import job_of
 from processors.clusters.rights import Binding, Operation, Resource
@@ -617,6 +618,31 @@ def test_what_was_just_made_is_not_taken_for_gone(made: MemoryConnector) -> None
     made.look(times=6)
     assert NAME not in made.api.found
     assert made.connector.state is ConnectorState.DROPPED
+
+
+@pytest.mark.parametrize(
+    ("asked", "end", "state"),
+    [
+        (ConnectorDropped, "drop", ConnectorState.DROPPED),
+        (ConnectorStopped, "stop", ConnectorState.STOPPED),
+    ],
+)
+def test_what_a_worker_that_starts_does_not_list_is_ended_before_it_is_told_gone(
+    made: MemoryConnector, asked: type[Event], end: str, state: ConnectorState
+) -> None:
+    made.add()
+    made.look(times=2)
+    made.time += 60
+    made.api.reads = True
+    made.say(asked)
+    made.api.calls.clear()
+    made.look()
+    assert f"{end} {NAME}" in made.api.calls
+    assert made.said() == ["Activated"]
+    made.api.reads = False
+    made.look(times=2)
+    assert made.connector.state is state
+    assert NAME not in made.api.found or made.api.found[NAME].is_still
 
 
 def test_what_is_at_rest_is_looked_after(made: MemoryConnector) -> None:

@@ -1,0 +1,1 @@
+"""MirrorMaker's connectors over Kafka Connect in memory."""
