@@ -10,8 +10,11 @@ import requests
 
 from mesh_events.errors import InfrastructureError, RefusedError
 from processors.connect.failures import reason_of
+from processors.http_deadline import new_session
 
 _TIMEOUT_S = 30.0
+_WHOLE = 3
+"""Times the patience with a part of an answer in which all of it has come."""
 _REBALANCING = 409
 _PATIENCE_S = 15
 """For so long a worker that takes part in a rebalance is asked again, as it wants to be."""
@@ -89,7 +92,7 @@ class Connect:
         """Whoever answered, or did not, was not this worker."""
 
     def deployed(self, patience_s: float = _TIMEOUT_S) -> dict[str, Deployed]:
-        """Every connector, by name; an answer is waited for so many seconds.
+        """Every connector, by name; each part of an answer is waited for so many seconds.
 
         One that is not there need not be gone: a worker lists none before it has read its configs.
         """
@@ -203,15 +206,7 @@ class Connect:
         deadline = time.monotonic() + min(_PATIENCE_S, patience_s)
         while True:
             try:
-                answer = requests.request(
-                    method,
-                    self.url + path,
-                    auth=self._login,
-                    json=body,
-                    timeout=patience_s,
-                    # Connect sends nobody elsewhere, and a config must not go there
-                    allow_redirects=False,
-                )
+                answer = self._reply(method, path, body, patience_s)
             except requests.RequestException as error:
                 self._lose()
                 raise InfrastructureError(
@@ -239,6 +234,27 @@ class Connect:
             return answer.json() if answer.content else {}
         except (ValueError, RecursionError) as error:
             raise self._strange(path) from error
+
+    def _reply(
+        self, method: str, path: str, body: dict[str, str] | None, patience_s: float
+    ) -> requests.Response:
+        """One answer, whatever its status; raises requests.RequestException where none comes."""
+        whole_s = _WHOLE * patience_s
+        until = time.monotonic() + whole_s
+        with new_session(whole_s) as session:
+            answer = session.request(
+                method,
+                self.url + path,
+                auth=self._login,
+                json=body,
+                timeout=patience_s,
+                # Connect sends nobody elsewhere, and a config must not go there
+                allow_redirects=False,
+            )
+        # one that was cut looks like one that is short
+        if time.monotonic() > until:
+            raise requests.Timeout
+        return answer
 
 
 def cause(part: Part) -> str:

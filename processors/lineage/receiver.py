@@ -17,7 +17,7 @@ from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
 from mesh_events.emit import software
 from mesh_events.errors import ConfigurationError
-from processors.lineage.http_deadline import new_session
+from processors.http_deadline import new_session
 
 CONNECT_S, ANSWER_S = 5.0, 10.0
 """A connection is waited for so long, and each part of an answer."""

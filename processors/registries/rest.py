@@ -8,7 +8,7 @@ import requests
 from urllib3.exceptions import HTTPError
 
 from mesh_events.errors import InfrastructureError
-from processors.lineage.http_deadline import new_session
+from processors.http_deadline import new_session
 
 _TIMEOUT_S = 10
 _WHOLE = 3

@@ -5,6 +5,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from itertools import repeat
 from pathlib import Path
@@ -390,6 +391,50 @@ def test_an_answer_that_sends_elsewhere_is_an_error_and_not_followed() -> None:
             server.shutdown()
             thread.join()
     assert [path.partition("?")[0] for path in Elsewhere.asked] == ["/connectors"]
+
+
+class Dripping(Elsewhere):
+    """Answers a byte at a time, and does not come to an end."""
+
+    begins: bytes
+    ends: threading.Event
+
+    def do_GET(self) -> None:
+        with suppress(OSError):
+            self.wfile.write(self.begins)
+            while not self.ends.wait(0.02):
+                self.wfile.write(b" ")
+
+
+@pytest.mark.parametrize(
+    "begins",
+    [
+        b"HTTP/1.1 200 ",
+        b"HTTP/1.1 200 OK\r\nA: ",
+        b"HTTP/1.1 200 OK\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 60000\r\n\r\n{}",
+    ],
+    ids=["status line", "header", "body", "body with a length"],
+)
+def test_an_answer_of_connects_that_comes_by_drops_ends_when_its_time_is_over(
+    begins: bytes,
+) -> None:
+    ends = threading.Event()
+    handler = type("Handler", (Dripping,), {"begins": begins, "ends": ends})
+    with HTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = Thread(target=server.handle_request)
+        thread.start()
+        late = threading.Timer(20, ends.set)
+        late.start()
+        connect = Connect(f"http://127.0.0.1:{server.server_port}", ("admin", "x"))
+        try:
+            with pytest.raises(InfrastructureError, match="does not answer"):
+                connect.deployed(patience_s=0.3)
+            assert not ends.is_set()
+        finally:
+            late.cancel()
+            ends.set()
+            thread.join()
 
 
 def test_the_columns_that_an_outbox_needs_follow_from_its_config() -> None:

@@ -43,7 +43,7 @@ ALLOWED = {
     "connect.rest": HTTP,
     # the registries of clusters
     "registries.rest": {"requests", "urllib3"},
-    "lineage.http_deadline": {"requests", "socket", "urllib3"},
+    "http_deadline": {"requests", "socket", "urllib3"},
     # the receiver of lineage that the operator names
     "lineage.receiver": {"requests", "urllib3"},
     # used by `sdm`, on the machine of the person who adds a connector

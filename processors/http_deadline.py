@@ -33,6 +33,7 @@ class _Bounded:
     most_s: float
     sock: Any
     _timer: threading.Timer | None = None
+    _is_answered = False
 
     def connect(self) -> None:
         super().connect()  # type: ignore[misc]  # the connection's
@@ -43,13 +44,22 @@ class _Bounded:
         self._start()
         super().request(*args, **kwargs)  # type: ignore[misc]
 
+    def getresponse(self) -> Any:
+        # one that is not kept is closed in here, and its body is still to come
+        self._is_answered = True
+        try:
+            return super().getresponse()  # type: ignore[misc]
+        finally:
+            self._is_answered = False
+
     def close(self) -> None:
-        self.stop()
+        if not self._is_answered:
+            self.stop()
         super().close()  # type: ignore[misc]
 
     def _start(self) -> None:
         self.stop()
-        self._timer = threading.Timer(self.most_s, self._cut)
+        self._timer = threading.Timer(self.most_s, _cut, [self.sock])
         self._timer.daemon = True
         self._timer.start()
 
@@ -57,10 +67,11 @@ class _Bounded:
         if self._timer is not None:
             self._timer.cancel()
 
-    def _cut(self) -> None:
-        # whoever reads from it sees its end; closing it here would give its number to another one
-        with suppress(OSError, AttributeError):
-            self.sock.shutdown(socket.SHUT_RDWR)
+
+def _cut(sock: Any) -> None:
+    # whoever reads from it sees its end; closing it here would give its number to another one
+    with suppress(OSError, AttributeError):
+        sock.shutdown(socket.SHUT_RDWR)
 
 
 class _Pool:
