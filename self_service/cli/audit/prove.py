@@ -127,6 +127,12 @@ def check_proof(
             )
     show(Detail(_fields(found)), shown.output)
     note(f"the record stands on the log, as the keeper signed it; {_sentence(found)}")
+    if found.outcome.may_be_copy:
+        note(
+            f"the record at offset {found.outcome.offset} came to the log at "
+            f"{stamp(found.outcome.appended)}: it may be a copy of the decision, which then stands "
+            "in front of it and took effect there; have `sdm audit verify` run"
+        )
 
 
 def _signed(mesh: Mesh) -> Chain:
@@ -186,6 +192,7 @@ def _fields(found: Proven) -> dict[str, Any]:
         "outcome": str(outcome),
         "decided_at": outcome.offset,
         "decided_time": stamp(outcome.time),
+        "decided_appended": stamp(outcome.appended),
         "decided_by": outcome.signer,
         "epoch": outcome.epoch,
         "reason": outcome.reason or None,

@@ -21,7 +21,7 @@ from mesh_events.decisions import (
     SchemaIntroduced,
 )
 from mesh_events.integrity.leaf import leaf_hash
-from mesh_events.meta import Event, Kind
+from mesh_events.meta import Event, Kind, milliseconds
 from projections.deciding.named_keys import unfit
 from projections.identity import Role
 from projections.integrity.tree import is_included
@@ -36,6 +36,9 @@ from self_service.cli.proof.reading import (
     signer_of,
 )
 
+_AT_ONCE_MS = 300_000
+"""A governor appends a decision within so long, clocks that differ a little included."""
+
 
 class State(StrEnum):
     """What a proof says of the decision on its record."""
@@ -49,18 +52,30 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What was decided: the code and the reason of a refusal; the decision's place and signer."""
+    """What was decided: the code and the reason of a refusal; the decision's place and signer.
+
+    Times are in ms: `time` is the mesh's, as the governor signed it, `appended` Kafka's of the
+    record. Anybody who may write to the log may append a copy of a decision later.
+    """
 
     state: State
     code: str = ""
     reason: str = ""
     offset: int | None = None
     time: int | None = None
+    appended: int | None = None
     epoch: int | None = None
     signer: str | None = None
 
     def __str__(self) -> str:
         return f"{self.state} {self.code}".rstrip()
+
+    @property
+    def may_be_copy(self) -> bool:
+        """Whether the record came to the log at another time than that of the decision."""
+        if self.time is None or self.appended is None:
+            return False
+        return abs(self.appended - self.time) > _AT_ONCE_MS
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,8 +221,8 @@ def _decision(decided: Decided, placed: Placed, subject: Read, roles: Roles) -> 
             f"{place} says {state} of the one at {placed.record.offset}, which this proof does not "
             f"let be read: {subject.fault}"
         )
-    time = one.placed.record.time
-    return Outcome(state, code, reason, one.offset, time, event.epoch, found.signer)
+    times = milliseconds(event.clock), one.placed.record.time
+    return Outcome(state, code, reason, one.offset, *times, event.epoch, found.signer)
 
 
 def _require_counted(

@@ -414,6 +414,37 @@ def test_a_new_governors_decision_is_known_by_the_roots_word() -> None:
     assert proven.outcome.signer == key("governor-2").public
 
 
+def test_a_later_copy_of_a_decision_has_its_time_and_is_told(tmp_path: Path) -> None:
+    log, (said,), (decision,) = one_step(1)
+    genuine = proof_of(log, said)
+    assert genuine.decided is not None
+    copy = log.put(log.records[decision], time=log.now + 30 * 86_400_000)
+    paths, numbered = Paths([leaf_hash(one) for one in log.records]), dict(enumerate(log.records))
+
+    def shown(one: Legible) -> Legible:
+        schema = one.schema and place(numbered, paths, one.schema.index)
+        return Legible(place(numbered, paths, one.placed.index), schema)
+
+    decided = Decided(
+        replace(shown(genuine.decided.decision), placed=place(numbered, paths, copy)),
+        shown(genuine.decided.start),
+        [shown(one) for one in genuine.decided.before],
+    )
+    keys = [shown(one) for one in genuine.authority.keys]
+    authority = Authority(place(numbered, paths, 0), keys)
+    signed = signed_over(log.records, len(log.records))[-1]
+    forged = Proof(shown(genuine.subject), decided, authority, signed)
+    found, before = (check(read(written(one)), KEEPER).outcome for one in (forged, genuine))
+    assert (found.offset, found.time, found.may_be_copy) == (copy, before.time, True)
+    assert not before.may_be_copy
+    file = tmp_path / "proof.json"
+    for proof, is_marked in ((forged, True), (genuine, False)):
+        file.write_text(written(proof))
+        done = CliRunner().invoke(app, ["audit", "check-proof", str(file), "--key", KEEPER])
+        assert done.exit_code == 0, done.output
+        assert ("may be a copy of the decision" in " ".join(done.stderr.split())) is is_marked
+
+
 def test_the_command_says_what_was_decided_without_a_home(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
