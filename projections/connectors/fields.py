@@ -24,6 +24,9 @@ _NAMING = tuple(
 _UNWRAP, _OUTBOX = "ExtractNewRecordState", "EventRouter"
 _INSERTED = ("topic", "partition", "offset", "timestamp", "static")
 _NO_PREFIX = "__"
+_DELETING = ("delete.tombstone.handling.mode", "delete.handling.mode")
+_DELETED = "__deleted"
+"""Whether a row was deleted: Debezium adds it where deletions are rewritten."""
 
 Settings = Mapping[str, str]
 Move = Callable[[str], str | None]
@@ -140,7 +143,10 @@ def _pair(kind: str, of: Settings) -> tuple[Move, Move] | None:
         prefix = of.get("add.fields.prefix", _NO_PREFIX)
         added = items(of.get("add.fields", ""))
         names = (one.partition(":")[2] or one.replace(".", "_") for one in added)
-        return _without([f"{prefix}{one}" for one in names])
+        made = [f"{prefix}{one}" for one in names]
+        if any(of.get(one, "").startswith("rewrite") for one in _DELETING):
+            made.append(_DELETED)
+        return _without(made)
     return None
 
 

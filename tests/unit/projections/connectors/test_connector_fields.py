@@ -71,6 +71,21 @@ def test_a_field_of_a_topic_is_made_of_the_column_that_transforms_lead_there(
     assert captured(of_rows(found), ["first", "last", "nick"]) == fields
 
 
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"delete_tombstone_handling_mode": "rewrite"},
+        {"delete_tombstone_handling_mode": "rewrite-with-tombstone"},
+        {"delete_handling_mode": "rewrite"},
+    ],
+)
+def test_whether_a_row_was_deleted_is_made_of_no_column(setting: dict[str, str]) -> None:
+    unwrap = f"{DEBEZIUM}.ExtractNewRecordState"
+    assert captured(config(unwrap, **setting), ["first", "__deleted"]) == {"first": "first"}
+    other = config(unwrap, delete_tombstone_handling_mode="tombstone")
+    assert captured(other, ["__deleted"]) == {"__deleted": "__deleted"}
+
+
 def test_transforms_are_followed_in_their_order() -> None:
     first = config(REPLACE, renames="a:b")
     second = {"transforms.u.type": REPLACE, "transforms.u.renames": "b:c"}
