@@ -31,6 +31,8 @@ from projections.integrity.chain import Chain, chained
 
 log = structlog.get_logger(__name__)
 _DELIVERY_S = 15
+_MOST_BAD = 9
+"""Damaged files that are kept."""
 
 
 class CheckpointStore:
@@ -94,9 +96,15 @@ class CheckpointStore:
             if note is not None and signed.get(note.digest, str(note)) == str(note):
                 continue
             with suppress(OSError):
-                bad = self.path.replace(f"{self.path}.bad")
+                bad = self.path.replace(self._spare())
                 log.warning("checkpoints_put_aside", file=str(bad), place=found.place)
             return
+
+    def _spare(self) -> Path:
+        """Where a damaged file is kept: beside those before it, of which the last gives way."""
+        numbers = ("", *(f".{number}" for number in range(2, _MOST_BAD + 1)))
+        places = [Path(f"{self.path}{number}.bad") for number in numbers]
+        return next((one for one in places if not one.exists()), places[-1])
 
     def append(self, checkpoint: SignedCheckpoint) -> None:
         """Write a checkpoint to the file, then to the topic. Raises MeshError."""

@@ -422,3 +422,14 @@ def test_a_damaged_file_is_kept_aside(damage: str, tmp_path: Path) -> None:
         store._put_aside(chained(ORIGIN, SIGNED))
         assert path.exists() is whole
         assert Path(f"{path}.bad").exists() is not whole
+
+
+def test_each_damaged_file_is_kept_until_there_are_nine(tmp_path: Path) -> None:
+    path = tmp_path / "notes"
+    store = CheckpointStore(Connection("nowhere", "nobody", ""), path, ORIGIN)
+    damaged = [file_text(f"what {number}\n\n— is this?\n") for number in range(11)]
+    for text in damaged:
+        path.write_text(text)
+        store._put_aside(chained(ORIGIN, SIGNED))
+    kept = {one.read_text() for one in tmp_path.glob("*.bad")}
+    assert kept == {*damaged[:8], damaged[-1]}
