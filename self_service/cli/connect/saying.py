@@ -30,7 +30,7 @@ def say_about(
     kind: type[ConnectorIntent],
     fields: Mapping[str, Any],
     *,
-    refused: Callable[[], None] | None = None,
+    refused: Callable[[], None] = lambda: None,
     active: bool = True,
 ) -> Said:
     """Say an intent, and wait as `saying` asks, by default until it is so.
@@ -41,7 +41,7 @@ def say_about(
         connector: its id.
         kind: the intent.
         fields: of the intent.
-        refused: called if the governor refuses it.
+        refused: called if the governor refuses it, or it could not be said.
         active: whether what is accepted will come to run, or to its end.
 
     Raises as `saying.say`.
@@ -53,10 +53,9 @@ def say_about(
         return kind(meta=meta, connector=connector, **fields)
 
     try:
-        said = say(mesh, who, replace(saying, until=Until.DECIDED), make)
+        said = say(mesh, who, replace(saying, until=Until.DECIDED), make, unsaid=refused)
     except IntentRefusedError:
-        if refused is not None:
-            refused()
+        refused()
         raise
     if said.outcome is None or until is Until.DECIDED or not active:
         return said

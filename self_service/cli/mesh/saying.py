@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from mesh_events.emit import Outcome, Receipt, outcome_of
-from mesh_events.errors import LoginRefusedError, RefusedError, WaitTimeoutError
+from mesh_events.errors import (
+    ConfigurationError,
+    LoginRefusedError,
+    RefusedError,
+    WaitTimeoutError,
+)
 from mesh_events.intents import Intent
 from mesh_events.meta import Meta
 from projections.image import Image
@@ -67,6 +72,7 @@ def say(
     *,
     default: Until = Until.DECIDED,
     cause: str | None = None,
+    unsaid: Callable[[], None] = lambda: None,
 ) -> Said:
     """Emit an intent and wait as `saying` asks.
 
@@ -77,6 +83,7 @@ def say(
         make: the intent from its `meta`.
         default: how far to wait where the caller does not say.
         cause: id of the event that this one answers; the conversation goes on under it.
+        unsaid: called where it has failed, and the intent is not on the log for certain.
 
     Raises:
         ConfigurationError: the governor's key of this home was revoked.
@@ -86,15 +93,9 @@ def say(
     """
     deadline = time.monotonic() + saying.timeout
     until = saying.until or default
-    if saying.wait:
-        mesh.require_governor()
-    with mesh.emitter(who, actor_id(saying.actor)) as emitter:
-        intent = make(emitter.meta(correlation=cause, causation=cause))
-        interruption.submitting(intent.type_name())
-        receipt = emitter.emit(intent)
-        interruption.submitted(intent.type_name(), receipt.offset)
-        if not saying.wait:
-            return Said(intent, receipt)
+    intent, receipt = _submit(mesh, who, saying, make, cause, unsaid)
+    if not saying.wait:
+        return Said(intent, receipt)
     outcome = _while_passwords_change(lambda: _outcome(mesh, who, receipt, deadline), deadline)
     said = Said(intent, receipt, outcome)
     if not outcome.accepted:
@@ -106,6 +107,32 @@ def say(
         return said
     image = _while_passwords_change(lambda: await_stage(mesh, who, said, until, deadline), deadline)
     return Said(intent, receipt, outcome, image)
+
+
+def _submit(
+    mesh: Mesh,
+    who: Caller,
+    saying: Saying,
+    make: Make,
+    cause: str | None,
+    unsaid: Callable[[], None],
+) -> tuple[Intent, Receipt]:
+    may_be_said = False
+    try:
+        if saying.wait:
+            mesh.require_governor()
+        with mesh.emitter(who, actor_id(saying.actor)) as emitter:
+            intent = make(emitter.meta(correlation=cause, causation=cause))
+            interruption.submitting(intent.type_name())
+            may_be_said = True
+            receipt = emitter.emit(intent)
+            interruption.submitted(intent.type_name(), receipt.offset)
+    except BaseException as error:
+        # behind these errors an emitter has appended nothing
+        if not may_be_said or isinstance(error, RefusedError | ConfigurationError):
+            unsaid()
+        raise
+    return intent, receipt
 
 
 def _while_passwords_change(ask: Callable[[], T], deadline: float) -> T:
