@@ -66,6 +66,12 @@ class ConnectorAdded(Configured):
 class ConnectorUpdated(Configured):
     """Emitted by a domain: another config goes on where the one before it stands."""
 
+    since: int | None = Field(
+        default=None,
+        description="Generation of the connector from which the config was made: where it has "
+        "another one by then, somebody else changed it; none where that does not matter",
+    )
+
 
 class ConnectorStopped(ConnectorIntent):
     """Emitted by the domain or the operator: the connector stands still, its position stays."""

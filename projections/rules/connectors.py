@@ -69,6 +69,12 @@ def _(intent: ConnectorAdded, case: Case) -> Verdict:
 def _(intent: ConnectorUpdated, case: Case) -> Verdict:
     domain = life.own(case, intent.connector, "connectors")
     connector = _standing(case, intent)
+    require(
+        intent.since in (None, connector.generation),
+        "connector_changed",
+        f"{connector.id} was changed meanwhile, at offset {connector.generation}: look at it, and "
+        "update it again",
+    )
     for setting in ("connector.class", "topics"):
         before, after = setting in connector.config, setting in intent.config
         same = connector.config.get(setting) == intent.config.get(setting)

@@ -50,7 +50,11 @@ def _refusing() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A connector as it is to be; `password` is a reference to one that is to be kept for it."""
+    """A connector as it is to be; `password` is a reference to one that is to be kept for it.
+
+    `since` is the generation of which the config was made, None for a config that is whole by
+    itself.
+    """
 
     mesh: Mesh
     saying: Saying
@@ -58,6 +62,7 @@ class Change:
     config: dict[str, str]
     application: str | None
     password: str | None
+    since: int | None = None
 
     def settle(self, *, dry_run: bool, description: str = "") -> None:
         """Check it, say it, and show what became of it."""
@@ -110,6 +115,7 @@ class Change:
         fields: dict[str, Any] = {"config": config, "application": application}
         if known is not None and known.stands:
             kind = ConnectorUpdated
+            fields["since"] = self.since
         else:
             fields["description"] = description
         said = say_about(

@@ -90,7 +90,8 @@ def update(
 ) -> None:
     """Change some settings of a connector, or its password; the others stay as they are.
 
-    Connect checks the whole config first: one that it refuses changes nothing.
+    Connect checks the whole config first: one that it refuses changes nothing. Nor does one of a
+    connector that somebody else has changed meanwhile (connector_changed).
     """
     if not settings and not unset and password is None:
         raise UsageError("what is to change? Give --set NAME=VALUE, --unset NAME or --password")
@@ -101,7 +102,7 @@ def update(
         raise UsageError(f"{found.id} has no setting {', '.join(missing)}: describe it")
     kept = {one: value for one, value in found.config.items() if one not in (unset or [])}
     config = with_own_secret(with_settings(kept, settings), found.config)
-    change = Change(mesh, saying, found.id, config, found.application, password)
+    change = Change(mesh, saying, found.id, config, found.application, password, found.generation)
     change.settle(dry_run=dry_run)
 
 

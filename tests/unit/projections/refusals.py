@@ -439,6 +439,7 @@ def _connectors() -> list[Refusal]:
         ),
         update("not_your_domain", "west"),
         update("unknown_connector", connector="east.other"),
+        update("connector_changed", since=1),
         update("connector_differs", more={"connector.class": "some.Other"}),
         update("connector_differs", more={"topics": "east.users"}),
         update("connector_differs", more={"table.include.list": "public.orders,public.users"}),

@@ -471,6 +471,25 @@ def test_a_connector_that_the_operator_has_stopped_is_held_until_the_operator_le
         assert judged(log, "mesh", kind, name) == Accepted()
 
 
+def test_of_two_updates_that_were_made_of_one_config_the_second_is_refused() -> None:
+    """It would take the first one's change back, a column that is left out for example."""
+    log = PaperLog()
+    story.published(log)
+    log.say(connectors.ConnectorAdded, "east", **story.connector())
+    story.settle(log)
+    since = log.image.connectors[story.CONNECTOR].generation
+    update = {**story.connector(), "since": since}
+    log.say(connectors.ConnectorUpdated, "east", **update)
+    story.settle(log)
+    assert log.image.connectors[story.CONNECTOR].generation > since
+    verdict = judged(log, "east", connectors.ConnectorUpdated, update)
+    assert isinstance(verdict, Rejected)
+    assert verdict.code == "connector_changed"
+    for again in (None, log.image.connectors[story.CONNECTOR].generation):
+        verdict = judged(log, "east", connectors.ConnectorUpdated, {**update, "since": again})
+        assert isinstance(verdict, Waiting)
+
+
 def test_a_connector_is_added_again_once_the_dropped_one_is_gone() -> None:
     log = PaperLog()
     story.published(log)
