@@ -224,6 +224,7 @@ def _encoded(rows: Any, result: Result, origin: Origin) -> Any:
     """
     from pyspark.sql.connect import functions as f
     from pyspark.sql.connect.avro.functions import to_avro
+    from pyspark.sql.types import LongType
 
     encoded = f.concat(_prefix(result.schema_id), to_avro(f.col("out"), result.schema))
     # a row of a table that is no more: a record without a value
@@ -231,7 +232,7 @@ def _encoded(rows: Any, result: Result, origin: Origin) -> Any:
     rows = rows.withColumn(_ENCODED, _once(encoded))
     headers = f.aggregate(
         f.concat(kept(), f.array(source_header(origin))),
-        f.lit(_OF_RECORD).cast("bigint"),
+        f.lit(_OF_RECORD).cast(LongType()),
         lambda sum_, one: (
             sum_
             + f.lit(_OF_HEADER)

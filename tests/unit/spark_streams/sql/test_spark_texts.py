@@ -23,6 +23,7 @@ ALLOWED = {
     ): "a type in FUNCTIONS of this module",
     ("sql/running/analysis.py", "createDataFrame(_RECORDS)"): "a constant of this module",
     ("sql/running/attempts.py", "col(name)"): OURS,
+    ("sql/running/frame.py", "col(_ENCODED)"): OURS,
     ("sql/functions/casts.py", "getattr(_CLASSES[name])"): CLASS,
     (
         "sql/running/compiled.py",
