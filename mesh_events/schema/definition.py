@@ -15,6 +15,14 @@ class Kind(StrEnum):
     PROTOBUF = "PROTOBUF"
 
 
+def encodable(text: str) -> str:
+    r"""A schema's text as UTF-8 can hold it: half of a surrogate pair is written as `\ud83d`.
+
+    Whoever writes a schema may have one in a description; to JSON both are the same.
+    """
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 @dataclass(frozen=True, slots=True)
 class Reference:
     """What a schema calls another one, and where that is registered."""
@@ -42,7 +50,8 @@ class Definition:
             Reference(one["name"], one["subject"], int(one["version"]))
             for one in found.get("references") or ()
         )
-        return cls(str(found.get("schemaType") or Kind.AVRO), str(found["schema"]), references)
+        text = encodable(str(found["schema"]))
+        return cls(str(found.get("schemaType") or Kind.AVRO), text, references)
 
     def is_like(self, other: "Definition") -> bool:
         """Whether both say the same, however they are laid out."""

@@ -20,7 +20,7 @@ from mesh_events.errors import (
     RefusedError,
 )
 from mesh_events.schema.compatibility import Level, breaks, misread
-from mesh_events.schema.definition import Definition, Kind, Reference, Version
+from mesh_events.schema.definition import Definition, Kind, Reference, Version, encodable
 from mesh_events.schema.inlining import inlined
 from mesh_events.schema.known_ids import FILE as KNOWN_IDS
 from mesh_events.schema.known_ids import KnownIds
@@ -414,4 +414,5 @@ def _defined(schema: Schema) -> Definition:
         Reference(str(one.name), str(one.subject), int(one.version))
         for one in schema.references or ()
     )
-    return Definition(str(schema.schema_type or Kind.AVRO), str(schema.schema_str), references)
+    text = encodable(str(schema.schema_str))
+    return Definition(str(schema.schema_type or Kind.AVRO), text, references)

@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 
+from local_platform import Endpoints
 from self_service.cli.framework.exits import ExitCode
 from tests.integration.test_cli import Party, Sdm, owner, sdm
-from tests.kafka_client import eventually, fresh
+from tests.kafka_client import eventually, fresh, register_schema
 
 __all__ = ["owner", "sdm"]
 pytestmark = pytest.mark.platform
@@ -235,3 +237,29 @@ def test_what_cannot_be_is_told_in_a_sentence(
     answer = sdm("streaming", "sql", *words, *domain, code=code)
     assert told in answer.err
     assert "Traceback" not in answer.err
+
+
+def test_a_description_that_utf_8_cannot_hold_ends_no_statement(
+    sdm: Sdm, owner: Party, mesh: Endpoints
+) -> None:
+    """Half of a surrogate pair, which JSON can spell."""
+    name, out = fresh("said"), fresh("out")
+    topic = f"{owner.name}.{name}"
+    sdm("topic", "create", topic, "--partitions", "1", "-d", owner.name)
+    number = register_schema(
+        mesh,
+        f"{topic}-value",
+        '{"type": "record", "name": "Said", "doc": "half \\ud83d of an emoji", "fields": '
+        '[{"name": "id", "type": "int", "doc": "\\udc00"}]}',
+    )
+    text = f"INSERT INTO {out} SELECT id FROM {name}"
+    sdm("streaming", "sql", "add", out, text, "-d", owner.name)
+    try:
+        writing = Producer(mesh.administration("east").config())
+        writing.produce(topic, b"\0" + number.to_bytes(4, "big") + b"\x0e")
+        assert writing.flush(60) == 0
+        reading = ("topic", "consume", f"{owner.name}.{out}", "-d", owner.name, "--follow")
+        [row] = sdm(*reading, "--timeout", "90", "--max", "1").lines
+        assert row["value"] == {"id": 7}
+    finally:
+        sdm("streaming", "sql", "drop", out, "-d", owner.name)

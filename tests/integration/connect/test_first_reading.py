@@ -35,3 +35,26 @@ def test_a_reading_that_begins_anew_has_the_changes_since_the_slot_was_made(
         assert shown[2:] == [("c", 2), ("c", 3), ("d", 2), ("-", 2)]
     finally:
         sdm(*NOUN, "drop", connector, "-d", owner.name)
+
+
+def test_an_enum_without_labels_in_the_database_ends_no_capture(
+    sdm: Sdm, owner: Party, schema: tuple[str, Any]
+) -> None:
+    """Nor a domain over an enum: Debezium reads all types of a database as it starts."""
+    place, database = schema
+    table, name = f"{place}.plain", f"{place}-plain".replace("_", "-")
+    connector = f"{owner.name}.{name}"
+    database.execute(f"CREATE TYPE {place}.none_yet AS ENUM ()")
+    database.execute(f"CREATE TYPE {place}.mood AS ENUM ('fine')")
+    database.execute(f"CREATE DOMAIN {place}.mine AS {place}.mood")
+    database.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, mood {place}.mood)")
+    database.execute(f"ALTER TABLE {table} REPLICA IDENTITY FULL")
+    database.execute(f"INSERT INTO {table} VALUES (1, 'fine')")
+    adding = (*NOUN, "add", name, "--type", "debezium-postgres", "--table", table)
+    sdm(*adding, "-d", owner.name)
+    try:
+        database.execute(f"INSERT INTO {table} VALUES (2, 'fine')")
+        found = rows(sdm, owner, "plain", 2)
+        assert [(op, after["mood"]) for op, _, after in found] == [("r", "fine"), ("c", "fine")]
+    finally:
+        sdm(*NOUN, "drop", connector, "-d", owner.name)

@@ -16,7 +16,7 @@ import org.apache.xbean.asm9.{ClassVisitor, Label, MethodVisitor, Opcodes}
  * that reads it asks `Keepalives` before its
  * heartbeats, and [[CountedPositions]] where it begins and at each message, as do those that make
  * positions. The queue of records and what polls it ask [[WholeMessages]]. The one that makes records of an outbox's payloads asks
- * [[WholePayloads]]. Their jar comes first among those of the plugin; see [[PatchedClass]].
+ * [[WholePayloads]]. What reads the types of a database asks [[TypeLabels]]. Their jar comes first among those of the plugin; see [[PatchedClass]].
  */
 object PatchDebezium {
   private val of = "io/debezium/connector/postgresql"
@@ -47,6 +47,7 @@ object PatchDebezium {
   private val renamed = s"$of/RenamedTables"
   private val isKey = "isTableUniqueIndexIncluded"
   private val toSlot = "parseRestartLsn"
+  private val toType = "createTypeBuilderFromResultSet"
   private val toRecord = "jsonNodeToStructInternal"
   private val ofJson =
     "(Lcom/fasterxml/jackson/databind/JsonNode;Lorg/apache/kafka/connect/data/Schema;)V"
@@ -75,6 +76,7 @@ object PatchDebezium {
     connection ->
       (Set("startStreaming", "advanceReplicationSlot", "createReplicationStream", toPublish, toCompare,
         toAlter, toStart), 11),
+    s"$of/TypeRegistry" -> (Set(toType), 1),
     decoder -> (Set("defaultOptions", toRelation, toChange), 3),
     s"$connection$$1" -> (Set("readPending"), 1),
     source -> (Set("execute", "processMessages", "processReplicationMessages"), 4),
@@ -173,6 +175,8 @@ object PatchDebezium {
             ask("matches", "(Ljava/lang/String;Ljava/lang/String;)Z")
           case (`logger`, "debug", `toLog`, "parseDefaultValue") =>
             askOf("passOver", logger, toLog, "io/debezium/relational/Column")
+          case ("java/sql/Array", "getArray", "()Ljava/lang/Object;", `toType`) =>
+            call("mesh/TypeLabels", "of", "(Ljava/sql/Array;)Ljava/lang/Object;")
           case (`connection`, "executeWithTimeout", `toExecute`, `toPublish`) =>
             super.visitMethodInsn(code, owner, called, types, ofInterface)
             askOfPublication()

@@ -293,3 +293,15 @@ def test_one_name_for_two_versions_is_refused_in_any_order() -> None:
         schema = Definition(Kind.AVRO, "{}", tuple(references))
         with pytest.raises(InvalidValueError, match=r"Money stands for version \d of money"):
             known.imports(schema)
+
+
+def test_half_a_surrogate_pair_in_a_description_can_be_sent_on() -> None:
+    """A domain's description is in what Spark, a topic or a file gets of a schema."""
+    said = {"type": "string", "doc": "half \ud83d of an emoji"}
+    spelled = json.dumps(said, ensure_ascii=False)
+    registry = Registry("http://127.0.0.1:1")
+    registry._client = Client({"t-value": [Schema(spelled, "AVRO")]})  # type: ignore[assignment]
+    [text] = registry.versions("t-value").values()
+    found = Definition.answered({"schema": spelled}).text
+    for one in (text, found):
+        assert json.loads(one.encode()) == said
