@@ -252,7 +252,7 @@ def test_a_description_that_utf_8_cannot_hold_ends_no_statement(
         '{"type": "record", "name": "Said", "doc": "half \\ud83d of an emoji", "fields": '
         '[{"name": "id", "type": "int", "doc": "\\udc00"}]}',
     )
-    text = f"INSERT INTO {out} SELECT id FROM {name}"
+    text = f"INSERT INTO `{out}` SELECT id FROM `{name}`"
     sdm("streaming", "sql", "add", out, text, "-d", owner.name)
     try:
         writing = Producer(mesh.administration("east").config())
