@@ -40,7 +40,8 @@ _KNOWN = {
     r"io\.apicurio\.registry\.rest\.client\.exception\.RuleViolationException: ": (
         "the primary key or a type in the table changed so that readers of the topic would break: "
         "change it back, drop the connector and its replication slot, and add it under another "
-        "name, which reads the table anew"
+        "name, which reads the table anew; or a NOT NULL column was added whose default does not "
+        "arrive: drop NOT NULL"
     ),
     r"org\.postgresql\.util\.PSQLException: FATAL: [\w ]{1,40} authentication failed for ": (
         "the server refuses the user and password of the config"
