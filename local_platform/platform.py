@@ -9,10 +9,16 @@ from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from local_platform.domain_servers import CONNECT, SPARK, Kind, remember
 from local_platform.endpoints import Endpoints
-from local_platform.errors import ServiceFailedError, UnknownServiceError, UnusableSettingError
+from local_platform.errors import (
+    NotReadyError,
+    ServiceFailedError,
+    UnknownServiceError,
+    UnusableSettingError,
+)
 from local_platform.files import last_lines, sync
 from local_platform.jars.fetch import Fetcher
 from local_platform.jars.own_jars import compile_transformations, transformations_jar
@@ -25,6 +31,7 @@ from local_platform.services import catalogue, chosen, wanted_generators
 from local_platform.services.base import Service
 from local_platform.services.connect import Connect
 from local_platform.services.domain_spark import DomainSpark
+from local_platform.services.mesh import readiness
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
 from local_platform.supervision.launch import extend, launch, one_at_a_time, starting_or_living
@@ -234,6 +241,17 @@ class LocalPlatform:
         if not memory:
             return found
         return [one.model_copy(update={"rss_bytes": rss(one.identity)}) for one in found]
+
+    def readiness(self) -> dict[str, Any]:
+        """What this home's worker tells of itself; {} where none runs, or none answers."""
+        worker = next((one for one in self.status() if one.name == "governor"), None)
+        # another server may have taken the port of one that is gone
+        if worker is None or worker.identity is None or not worker.identity.alive:
+            return {}
+        try:
+            return readiness(f"{HOST}:{worker.port}")
+        except NotReadyError:
+            return {}
 
     @property
     def transport(self) -> Transport:

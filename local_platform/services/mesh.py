@@ -1,6 +1,7 @@
 """The mesh's own processes: the founding (once) and the governor."""
 
 import sys
+from typing import Any
 
 import requests
 
@@ -25,6 +26,17 @@ class Founding(Service):
         """A job is ready when it ended with 0, which the supervisor sees by itself."""
 
 
+def readiness(address: str) -> dict[str, Any]:
+    """What the worker at host:port tells of itself; raises NotReadyError where it tells nothing."""
+    try:
+        found = requests.get(f"http://{address}/ready", timeout=5).json()
+    except requests.RequestException as fault:
+        raise NotReadyError(f"governor: {type(fault).__name__}") from fault
+    if not isinstance(found, dict):
+        raise NotReadyError("governor: /ready answered with something else")
+    return found
+
+
 class Governor(Service):
     """Decides intents and keeps the world as decided."""
 
@@ -42,13 +54,8 @@ class Governor(Service):
 
     def probe(self) -> None:
         """Ask the worker whether it has folded the log to its end."""
-        url = f"http://{self.site.address('governor')}/ready"
-        try:
-            answer = requests.get(url, timeout=5)
-        except requests.RequestException as fault:
-            raise NotReadyError(f"governor: {type(fault).__name__}") from fault
-        if answer.status_code != requests.codes.ok:
-            raise NotReadyError(f"governor: /ready answered {answer.status_code}")
+        if readiness(self.site.address("governor")).get("ready") is not True:
+            raise NotReadyError("governor: /ready says that it is not ready")
 
     def check(self) -> None:
         """Ask the worker for any answer: it shows by itself what it waits for."""

@@ -15,6 +15,7 @@ from mesh_events.meta import milliseconds
 from mesh_events.settings import Profile, error_path, key_path
 from self_service.cli.framework import completion
 from self_service.cli.framework.exits import NotFoundError, UsageError
+from self_service.cli.framework.finding import Finding
 from self_service.cli.framework.output import note
 from self_service.cli.framework.times import parse_time, stamp
 from self_service.cli.mesh.callers import OPERATOR, Caller, caller, current_domain, speaker
@@ -47,6 +48,8 @@ class Mesh:
     def __init__(self, home: Path | None = None) -> None:
         self.home = home.absolute() if home else mesh_home()
         self._latest: Image | None = None
+        self.found: list[Finding] = []
+        """What this command has found of a log that is not what was signed, or read once."""
 
     @cached_property
     def profile(self) -> Profile:
@@ -203,9 +206,17 @@ class Mesh:
         try:
             return work(reader.to_end(), trusted)
         except DistrustError as error:
-            note(f"{error}: every signature is checked now; see `sdm audit verify`")
+            self.differs(
+                Finding(error.first, error.code, str(error), error.last),
+                f"{error}: every signature is checked now",
+            )
         reader.partition.seek(0)
         return work(reader.to_end(), None)
+
+    def differs(self, finding: Finding, told: str) -> None:
+        """Tell and keep that the log, or a place of its checkpoints, is not as it was."""
+        self.found.append(finding)
+        note(f"{told}; see `sdm audit verify`")
 
     def trusted(self, reader: "LogReader") -> "Trusted | None":
         """What vouches for the log: the checkpoints of this home, or else the topic's."""
@@ -226,7 +237,10 @@ class Mesh:
         try:
             path = chained(origin_of(mesh), checkpoints(found)).path()
         except ChainBreakError as error:
-            note(f"the checkpoints do not hold: {error}; see `sdm audit verify`")
+            self.differs(
+                Finding(error.offset, error.code, str(error)),
+                f"the checkpoints do not hold: {error}",
+            )
             return None
         return Trusted(path, self.profile.root_key) if path else None
 

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from self_service.cli.framework.finding import Finding
 from self_service.cli.framework.output import note
 
 if TYPE_CHECKING:
@@ -71,9 +72,11 @@ def _recalled(
         if store.newest() != ORIGIN:
             return image_at(store, reader.since, at_offset=at_offset, as_of=as_of)
     except OtherLogError as error:
-        note(f"{error}: all of the log is replayed; see `sdm audit verify`")
+        changed = Finding(error.first, "log_changed", str(error), error.last)
+        mesh.differs(changed, f"{error}: all of the log is replayed")
     except DistrustError as error:
-        note(f"{error}: no snapshots are made; see `sdm audit verify`")
+        changed = Finding(error.first, error.code, str(error), error.last)
+        mesh.differs(changed, f"{error}: no snapshots are made")
     except DamagedError as error:
         kept = put_aside(error.path, error.inode)
         note(f"{error}" if kept is None else f"{error}; this was done now, {kept} keeps it")

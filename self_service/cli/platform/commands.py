@@ -9,6 +9,7 @@ import typer
 
 from mesh_events.errors import MeshError, RefusedError
 from self_service.cli.framework.exits import ExitCode, UsageError, sentence
+from self_service.cli.framework.finding import Finding
 from self_service.cli.framework.interruption import became
 from self_service.cli.framework.options import Shown, command, noun
 from self_service.cli.framework.output import Detail, Listing, note, show
@@ -18,7 +19,7 @@ from self_service.cli.mesh.failures import COLUMNS as FAILURES
 from self_service.cli.mesh.failures import EMERGENCIES, emergencies, failures
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from local_platform import LocalPlatform, Progress, ServiceStatus
     from local_platform.security.transport import Transport
@@ -28,8 +29,10 @@ app = noun("The local mesh.")
 _MIB = 1 << 20
 _LONGEST_START_S = 180
 """Seconds within which a domain's Spark server becomes ready; one that needs more is hung."""
-_FINDING = ("code", "mesh_clock", "broker_clock", "worker_clock", "text", "next")
+_CLOCK_FINDING = ("code", "mesh_clock", "broker_clock", "worker_clock", "text", "next")
+_FINDING = ("code", "first", "last", *_CLOCK_FINDING[1:])
 OWN_ACCOUNTS = "users of their own"
+VERIFY = "run `sdm audit verify`: it names what was altered, and docs/how-to/audit.md what to do"
 ONE_ACCOUNT = "the user of this home, whose files their Spark servers can read: start it as root"
 
 
@@ -111,14 +114,15 @@ def status(shown: Shown) -> None:
     That is: freezes and quarantines, findings, and what has failed.
 
     Ends with 6 where the mesh cannot be read or a service is not ready, other than a domain's own
-    server that is being started or stopped for less than three minutes, and with 3 where only the
-    current domain may not read it.
+    server that is being started or stopped for less than three minutes, with 3 where only the
+    current domain may not read it, and with 8 where the log is not what was signed.
     """
     platform = _platform()
     protocols = platform.protocols()
     found = platform.status(memory=True)
     services = [_service(one, protocols.get(one.name)) for one in found]
-    mesh, parts, fault = _mesh()
+    of_log = _told_by(platform.readiness())
+    mesh, parts, fault = _mesh(of_log)
     if (end := platform.certified_until()) is not None:
         mesh["tls_until"] = stamp(end)
     mesh["domains_run_as"] = OWN_ACCOUNTS if platform.separates_domains else ONE_ACCOUNT
@@ -133,6 +137,8 @@ def status(shown: Shown) -> None:
         raise typer.Exit(ExitCode.REFUSED)
     if fault is not None or not ready:
         raise typer.Exit(ExitCode.INFRASTRUCTURE)
+    if of_log:
+        raise typer.Exit(ExitCode.FINDING)
 
 
 def restart_governor() -> None:
@@ -212,14 +218,20 @@ def _service(one: "ServiceStatus", protocol: str | None) -> dict[str, Any]:
     }
 
 
-def _mesh() -> tuple[dict[str, Any], dict[str, Listing], MeshError | None]:
-    """Where the mesh stands, its findings and what has failed in it, or why that cannot be read."""
+def _mesh(of_log: list[Finding]) -> tuple[dict[str, Any], dict[str, Listing], MeshError | None]:
+    """Where the mesh stands, its findings and what has failed in it, or why that cannot be read.
+
+    `of_log`: what the worker has found of the log; what is found while it is read is added.
+    """
     mesh = Mesh()
     try:
         image = mesh.image()
         rows = _rows_behind(mesh, image)
     except MeshError as error:
-        return {"home": str(mesh.home)}, {}, error
+        of_log += _news(mesh, of_log)
+        found = {"findings": _listing(_of_log(of_log))} if of_log else {}
+        return {"home": str(mesh.home)}, found, error
+    of_log += _news(mesh, of_log)
     fields = {
         "home": str(mesh.home),
         "mesh": image.identity.mesh,
@@ -234,21 +246,55 @@ def _mesh() -> tuple[dict[str, Any], dict[str, Listing], MeshError | None]:
     calm = "no domain is frozen or in quarantine"
     parts = {
         "emergencies": Listing(EMERGENCIES, emergencies(image, now), calm),
-        "findings": Listing(_FINDING, _findings(image), "no findings"),
+        "findings": _listing([*_of_log(of_log), *_of_clocks(image)]),
         "failed": Listing(FAILURES, failures(image), empty),
     }
     return fields, parts, None
 
 
-def _findings(image: "Image") -> list[dict[str, Any]]:
-    """What the log shows that somebody should look at."""
+def _news(mesh: Mesh, known: list[Finding]) -> list[Finding]:
+    """What this command has found of the log beside what is known."""
+    seen = {(one.code, one.offset, one.last) for one in known}
+    return [
+        one for one in dict.fromkeys(mesh.found) if (one.code, one.offset, one.last) not in seen
+    ]
+
+
+def _told_by(readiness: "Mapping[str, Any]") -> list[Finding]:
+    """What the worker's readiness page says of a log that is not what was signed."""
+    match readiness.get("finding"):
+        case {"code": str(code), "first": int(first), "last": int(last), "text": str(text)}:
+            return [Finding(first, code, text, last)]
+    return []
+
+
+def _of_log(found: "Iterable[Finding]") -> list[dict[str, Any]]:
+    return [
+        {
+            "code": one.code,
+            "first": one.offset,
+            "last": one.offset if one.last is None else one.last,
+            "text": one.text,
+            "next": VERIFY,
+        }
+        for one in found
+    ]
+
+
+def _listing(found: list[dict[str, Any]]) -> Listing:
+    """Findings; a table has the columns that one of them needs."""
+    columns = [name for name in _FINDING if not found or any(name in one for one in found)]
+    return Listing(columns, found, "no findings")
+
+
+def _of_clocks(image: "Image") -> list[dict[str, Any]]:
     from projections.clocks import clock_finding
 
     found = clock_finding(image)
     if found is None:
         return []
     times = (stamp(time) for time in (found.mesh, found.broker, found.worker))
-    return [dict(zip(_FINDING, (found.code, *times, found.text, found.next), strict=True))]
+    return [dict(zip(_CLOCK_FINDING, (found.code, *times, found.text, found.next), strict=True))]
 
 
 def _rows_behind(mesh: Mesh, image: Any) -> int:

@@ -79,7 +79,7 @@ def test_status_lists_no_freeze_that_the_log_has_passed(
     ahead: PaperLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def listed() -> list[str]:
-        _, parts, fault = commands._mesh()
+        _, parts, fault = commands._mesh([])
         assert fault is None
         return [one["domain"] for one in parts["emergencies"].items]
 

@@ -4,13 +4,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from mesh_events.decisions import MeshRole
 from mesh_events.errors import ConfigurationError, InfrastructureError
 from mesh_events.settings import Profile, profile_path
+from projections.integrity.trust import DistrustError
 from self_service.cli.framework.exits import ExitCode, NotFoundError
+from self_service.cli.framework.finding import Finding
 from self_service.cli.framework.options import Reading
 from self_service.cli.mesh.callers import OPERATOR, caller
 from self_service.cli.mesh.context import Mesh
@@ -161,3 +164,18 @@ def test_a_governors_key_that_the_state_has_revoked_is_told_before_anything_is_e
     mesh.image()
     with pytest.raises(ConfigurationError, match=r"was revoked at offset \d+: .* new mesh\.json"):
         mesh.require_governor()
+
+
+def test_a_log_that_is_not_what_was_signed_is_kept_as_found(home: Path) -> None:
+    mesh = Mesh(home)
+    partition = SimpleNamespace(seek=lambda _: None, bounds=lambda: (0, 1))
+    reader = cast("Any", SimpleNamespace(to_end=lambda: iter(()), partition=partition))
+    faults = [DistrustError("record_edited", 3, 4, "offsets 3 to 4 hold other bytes")]
+
+    def work(*_: object) -> str:
+        if faults:
+            raise faults.pop()
+        return "read again"
+
+    assert mesh.fold(reader, work) == "read again"
+    assert mesh.found == [Finding(3, "record_edited", "offsets 3 to 4 hold other bytes", 4)]
