@@ -109,10 +109,7 @@ def verify_log(shown: Shown, doubted: Doubted) -> None:
     if doubted.checkpoints is not None and not path.exists():
         raise UsageError(f"there is no file {path}: leave out --checkpoints, or name another")
     evidence = _evidence(connection, path, origin_of(mesh.profile.mesh))
-    if doubted.require_file and evidence.file != WHOLE:
-        evidence.findings.append(
-            Finding(0, "checkpoint_missing", f"the file {path} is {evidence.file}")
-        )
+    evidence.findings += _lacking(path, evidence, doubted)
     began = time.monotonic()
     with LogReader(connection) as reader, LogReader(connection, start=None) as again:
         report = _verified(mesh, reader, again, evidence, scope)
@@ -148,6 +145,17 @@ def _evidence(connection: Connection, path: Path, origin: str) -> Evidence:
     elif late:
         found.file = f"behind by {late}"
     return found
+
+
+def _lacking(path: Path, evidence: Evidence, doubted: Doubted) -> list[Finding]:
+    """That the file is not what the command was told that it is."""
+    if doubted.checkpoints is not None and not evidence.in_file:
+        # whoever names a copy relies on it: one that says nothing must not pass for a proof
+        text = f"the file {path} holds no checkpoint of this mesh: name another copy"
+        return [Finding(0, "checkpoint_missing", text)]
+    if doubted.require_file and evidence.file != WHOLE:
+        return [Finding(0, "checkpoint_missing", f"the file {path} is {evidence.file}")]
+    return []
 
 
 def _topic(connection: Connection) -> list[Found]:

@@ -16,13 +16,14 @@ class Evidence:
     """What both places hold together, and what is wrong with them.
 
     `times`: digest of a checkpoint's text -> when Kafka took it, ms. `file` tells how the file
-    stands: whole, missing, or behind the topic.
+    stands: whole, missing, or behind the topic; `in_file` counts its checkpoints of this log.
     """
 
     chain: Chain
     findings: list[Finding] = field(default_factory=list)
     times: dict[str, int] = field(default_factory=dict)
     file: str = WHOLE
+    in_file: int = 0
 
     def time_of(self, one: SignedCheckpoint) -> int | None:
         """When a checkpoint reached the topic."""
@@ -42,6 +43,7 @@ def judge(origin: str, topic: Sequence[Found], file: Sequence[Found] | None) -> 
     for each in as_signed(checkpoints([*topic, *(file or ())])):
         _gather(found.chain, each)
     if file is not None:
+        found.in_file = len(chains["the file"])
         found.findings += _edited(checkpoints(topic), checkpoints(file))
         found.findings += _differences(chains["mesh.checkpoints"], chains["the file"])
     # the same text is wrong in both places: once is enough
