@@ -1,6 +1,7 @@
 """The mesh's own processes: the founding (once) and the governor."""
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import requests
@@ -37,6 +38,11 @@ def readiness(address: str) -> dict[str, Any]:
     return found
 
 
+def stands_by(readiness: Mapping[str, Any]) -> bool:
+    """Whether a worker that tells this of itself is well, and another one governs."""
+    return readiness.get("standby") is True
+
+
 class Governor(Service):
     """Decides intents and keeps the world as decided."""
 
@@ -53,8 +59,9 @@ class Governor(Service):
         return Command(argv, self.data, self.site.settings.environment(), inherits=True)
 
     def probe(self) -> None:
-        """Ask the worker whether it has folded the log to its end."""
-        if readiness(self.site.address("governor")).get("ready") is not True:
+        """Ask the worker whether it governs, or stands by while another one does."""
+        found = readiness(self.site.address("governor"))
+        if found.get("ready") is not True and not stands_by(found):
             raise NotReadyError("governor: /ready says that it is not ready")
 
     def check(self) -> None:

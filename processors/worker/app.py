@@ -30,6 +30,9 @@ class Life(Protocol):
     async def stop(self) -> None:
         """The log is another's."""
 
+    def given_to_another(self) -> None:
+        """The group has given the log to another worker."""
+
     async def read_to(self, offset: int) -> None:
         """The log has come as far as this offset."""
 
@@ -103,6 +106,8 @@ def build(
             # closed at once, opened again when the log is folded: no record may overtake
             await life().stop()
             app.add_future(life().begin())
+        else:
+            life().given_to_another()
 
     @app.on_partitions_revoked.connect
     async def revoked(_: Any, revoked: set[TP], **__: Any) -> None:

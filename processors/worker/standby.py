@@ -32,10 +32,17 @@ class Standby:
         self._connection, self._governor, self._folding = connection, governor, folding
         self._waits = asyncio.Event()
         self._waits.set()
+        self._reached = False
+
+    @property
+    def is_near(self) -> bool:
+        """Whether it has folded what was on the log when it began to follow it."""
+        return self._reached
 
     def over(self) -> None:
         """The log is ours now: it is read in another way."""
         self._waits.clear()
+        self._reached = False
 
     def again(self) -> None:
         """The log is another's."""
@@ -56,9 +63,11 @@ class Standby:
     async def _follow(self) -> None:
         await asyncio.to_thread(self._governor.begin)
         with LogReader(self._connection, self._governor.image.offset + 1) as reader:
+            end = (await asyncio.to_thread(reader.partition.bounds))[1]
             while self._waits.is_set():
                 async with self._folding:
                     await asyncio.to_thread(self._look, reader)
+                self._reached = self._waits.is_set() and reader.partition.position >= end
 
     def _look(self, reader: LogReader) -> None:
         self._governor.fold(reader.follow(LOOK_S))

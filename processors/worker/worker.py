@@ -85,6 +85,8 @@ class Worker:
         # offset behind the log's last record as Kafka said it last; None before it was asked
         self._end: int | None = None
         self._standby = Standby(connection, governor, self._log.lock)
+        # whether the group has said that another worker has the log
+        self._is_anothers = False
         # by default there are fewer threads than jobs: one that waits would hold up another
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS))
         # what has compared the world with the log in this reign
@@ -108,6 +110,11 @@ class Worker:
         return not any(offset < reign.epoch for offset in waiting)
 
     @property
+    def stands_by(self) -> bool:
+        """Whether another worker has the log, and this one can take over in a moment."""
+        return self._is_anothers and self._standby.is_near
+
+    @property
     def _uncompared(self) -> list[str]:
         """Keepers whose first round in this reign is not over."""
         return sorted({keeper.name for keeper in self.keepers} - self._compared)
@@ -115,6 +122,7 @@ class Worker:
     def describe(self) -> dict[str, Any]:
         """What the readiness page tells: offsets, a count, and ages in seconds.
 
+        `standby` says that another worker has the log, and this one follows it.
         `clocks` is the finding on clocks that disagree, null while they agree.
         `oldest_undecided_s` is the age of the oldest intent without a decision, by the mesh's clock
         and not by that of the machine that shows it, `silence_s` the
@@ -127,6 +135,7 @@ class Worker:
         times = [entry.time - ahead for entry in image.intents.undecided.values()]
         return {
             "ready": self.ready,
+            "standby": self.stands_by,
             "epoch": image.epoch,
             "offset": image.offset,
             "undecided": image.intents.open_count,
@@ -198,9 +207,14 @@ class Worker:
         for task in self._tasks:
             task.add_done_callback(self._ended)
 
+    def given_to_another(self) -> None:
+        """The group has given the log to another worker."""
+        self._is_anothers = True
+
     async def stop(self) -> None:
-        """The log is another's: nothing more is decided or done here."""
+        """The log is not ours: nothing more is decided or done here."""
         self._tenure += 1
+        self._is_anothers = False
         self._standby.again()
         self._loaded.clear()
         self._end = None

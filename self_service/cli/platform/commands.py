@@ -120,8 +120,9 @@ def status(shown: Shown) -> None:
     platform = _platform()
     protocols = platform.protocols()
     found = platform.status(memory=True)
-    services = [_service(one, protocols.get(one.name)) for one in found]
-    of_log = _told_by(platform.readiness())
+    worker = platform.readiness()
+    services = [_service(one, protocols.get(one.name), worker) for one in found]
+    of_log = _told_by(worker)
     mesh, parts, fault = _mesh(of_log)
     if (end := platform.certified_until()) is not None:
         mesh["tls_until"] = stamp(end)
@@ -204,7 +205,13 @@ def _is_well(service: "ServiceStatus", now: float) -> bool:
     return service.state == State.READY
 
 
-def _service(one: "ServiceStatus", protocol: str | None) -> dict[str, Any]:
+def _service(
+    one: "ServiceStatus", protocol: str | None, worker: "Mapping[str, Any]"
+) -> dict[str, Any]:
+    """A service as it is shown; `worker` is what the governor's tells of itself."""
+    from local_platform.services.mesh import stands_by
+
+    is_standby = one.name == "governor" and stands_by(worker)
     return {
         "service": one.name,
         "state": one.state.value,
@@ -213,7 +220,7 @@ def _service(one: "ServiceStatus", protocol: str | None) -> dict[str, Any]:
         "protocol": protocol,
         "memory_mib": round(one.rss_bytes / _MIB),
         "restarts": one.restarts,
-        "detail": one.detail,
+        "detail": one.detail or ("standby" if is_standby else ""),
         "log": str(one.log),
     }
 

@@ -7,7 +7,7 @@ import pytest
 from local_platform import ServiceStatus
 from local_platform.domain_servers import CONNECT, SPARK
 from local_platform.supervision.state import State
-from self_service.cli.platform.commands import _is_well
+from self_service.cli.platform.commands import _is_well, _service
 
 NOW = 1_000.0
 
@@ -30,3 +30,13 @@ def test_only_a_domains_server_may_be_starting_and_not_for_ever(
 ) -> None:
     service = ServiceStatus(name=name, state=state, since=since, log=Path("x"))
     assert _is_well(service, NOW) is well
+
+
+@pytest.mark.parametrize(("worker", "detail"), [({"standby": True}, "standby"), ({}, "")])
+def test_a_worker_that_stands_by_is_shown_as_standby(worker: dict[str, bool], detail: str) -> None:
+    shown = {
+        name: _service(ServiceStatus(name=name, state=State.READY, log=Path("x")), None, worker)
+        for name in ("governor", "registry")
+    }
+    assert shown["governor"]["detail"] == detail
+    assert shown["registry"]["detail"] == ""
