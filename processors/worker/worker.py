@@ -9,7 +9,6 @@ import threading
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
-from itertools import chain
 from typing import Any
 
 import structlog
@@ -24,10 +23,12 @@ from processors.governor.governor import Governor
 from processors.keepers.keeper import Keeper, ReignOverError
 from processors.log.end import LogEnd
 from processors.log.fold import LogFold
+from processors.worker.backlog import Backlog
 from processors.worker.metrics import gauges
 from processors.worker.reign import LEASE_S, LogReign, now
 from processors.worker.standby import Standby
 from projections.clocks import clock_finding
+from projections.image import EMPTY
 
 log = structlog.get_logger(__name__)
 KEEPER_PERIOD_S = 2.0
@@ -92,11 +93,14 @@ class Worker:
         # what has compared the world with the log in this reign
         self._compared: set[str] = set()
         self._opened = 0.0
+        self._backlog = Backlog(EMPTY, 0)
         self._running: dict[str, threading.Lock] = {k.name: threading.Lock() for k in keepers}
 
     @property
     def ready(self) -> bool:
-        """Whether this worker may act, and what was said before its reign is decided.
+        """Whether this worker may act, and what was said before its reign is decided in turns.
+
+        That is all that the mesh and operators said, and the first of each domain; see `Backlog`.
 
         The keepers have also looked once, so that what the log says to run does run; see
         FIRST_ROUND_S.
@@ -106,8 +110,7 @@ class Worker:
             return False
         if reign.alone_in or (self._uncompared and now() - self._opened < FIRST_ROUND_S):
             return False
-        waiting = chain(image.intents.undecided, image.intents.unusable.runs)
-        return not any(offset < reign.epoch for offset in waiting)
+        return not self._backlog.is_open(image, self.governor.waiting)
 
     @property
     def stands_by(self) -> bool:
@@ -199,6 +202,7 @@ class Worker:
             asked,
             asked if first else started + LEASE_S,
         )
+        self._backlog = Backlog(self.governor.image, epoch)
         self._compared.clear()
         self._opened = now() + self._reign.alone_in
         jobs = [self._listen(self._reign), self._decide(self._reign)]

@@ -26,6 +26,7 @@ class Reigning:
     reigns = True
     waits = 0
     metrics = Metrics()
+    waiting = dict
 
 
 @pytest.mark.parametrize("broker_ahead_ms", [0, 600_000])
