@@ -120,6 +120,8 @@ class LogWatch:
         # what stands before the start, until it was looked at
         self._before: Before | None = None
         self._known: set[str] = set()
+        # the log's last record when its end was reached before a checkpoint that covers more
+        self._short: int | None = None
         self.finding: dict[str, Any] | None = None
 
     def look(self, beginning: Beginning) -> Opening | None:
@@ -214,9 +216,7 @@ class LogWatch:
             self._expect(chain)
             ahead = self._ledger.expected
             if ahead is not None:
-                last = self._ledger.offset
-                text = f"the log ends at offset {last}, a checkpoint covers it up to {ahead.offset}"
-                self._found("tail_cut", last + 1, ahead.offset, text)
+                self._found_cut(self._ledger.offset, ahead.offset)
                 return
         self._store.equalize(chain)
 
@@ -240,7 +240,7 @@ class LogWatch:
                     log.info("prefix_believed", offset=record.offset, size=self._ledger.size)
                     self._prefix = None
             except MismatchError as error:
-                self._found(error.code, error.first, error.last, str(error))
+                self._mismatched(error)
             except DistrustError as error:
                 self._found(error.code, error.first, error.last, str(error))
                 raise
@@ -249,10 +249,10 @@ class LogWatch:
         """The end of the log was reached; raises DistrustError as `took`."""
         with self._lock:
             prefix, self._prefix = self._prefix, None
-            if prefix is None:
-                return
+            self._note_end()
             try:
-                prefix.close()
+                if prefix is not None:
+                    prefix.close()
             except DistrustError as error:
                 self._found(error.code, error.first, error.last, str(error))
                 raise
@@ -324,6 +324,30 @@ class LogWatch:
             self._ledger.expect(one for one in news if one.size > behind)
         except MismatchError as error:
             self._found(error.code, error.first, error.last, str(error))
+
+    def _note_end(self) -> None:
+        """Remember where the log ended before a checkpoint: what comes now takes the place of more.
+
+        That is no finding yet: for a moment, a broker that begins to lead may show less.
+        """
+        if self._ledger.expected is None:
+            self._short = None
+        elif self._short is None:
+            self._short = self._ledger.offset
+
+    def _mismatched(self, error: MismatchError) -> None:
+        ahead, confirmed = self._ledger.expected, self._ledger.confirmed
+        proven = confirmed.offset if confirmed is not None else -1
+        if self._short is not None and ahead is not None and proven <= self._short < ahead.offset:
+            self._found_cut(self._short, ahead.offset)
+        else:
+            self._found(error.code, error.first, error.last, str(error))
+
+    def _found_cut(self, last: int, covered: int) -> None:
+        """The log ended at an offset, and a checkpoint covers more: what stands there is new."""
+        last = last if self._short is None else min(last, self._short)
+        text = f"the log ended at offset {last}, a checkpoint covers it up to {covered}"
+        self._found("tail_cut", last + 1, covered, text)
 
     def _found(self, code: str, first: int, last: int, text: str) -> None:
         """Something that must not be: nothing is signed over it."""

@@ -3,6 +3,7 @@
 from bisect import bisect_left, bisect_right
 
 from mesh_events.codec import has_valid_signature, holds_signature
+from mesh_events.decisions import GovernorStarted
 from mesh_events.integrity.checkpoint import Checkpoint, SignedCheckpoint
 from mesh_events.record import Entry, Record
 from projections.identity import Identity, Role
@@ -22,6 +23,8 @@ class TreeCheck:
         self._broken = False
         # records since the last checkpoint that came out right, to look closer at a wrong one
         self._recent: list[Record] = []
+        # offsets of the governors' starts among them
+        self._started: list[int] = []
         # offsets whose signature does not verify; those that were not looked at
         self._unverified: list[int] = []
         self._unchecked: list[int] = []
@@ -60,6 +63,8 @@ class TreeCheck:
         if not checked:
             self._unchecked.append(record.offset)
         before = self._ledger.confirmed
+        if isinstance(entry.event, GovernorStarted):
+            self._started.append(record.offset)
         while True:
             try:
                 if self._ledger.offset < record.offset:
@@ -71,7 +76,7 @@ class TreeCheck:
             except MismatchError as error:
                 self._mismatch(error, [*self._recent, record], identity)
         if self._ledger.confirmed is not before or self._ledger.expected is None:
-            self._recent = []
+            self._recent, self._started = [], []
         else:
             self._recent.append(record)
 
@@ -129,7 +134,17 @@ class TreeCheck:
                 )
                 return Finding(offset, error.code, text)
         last = error.last if error.last > error.first else None
-        return Finding(error.first, error.code, str(error), last)
+        return Finding(error.first, error.code, f"{error}{self._perhaps_cut(error)}", last)
+
+    def _perhaps_cut(self, error: MismatchError) -> str:
+        """What else may have been: a worker appends its start to a log whose end is gone."""
+        if error.code != "record_edited" or not self._started:
+            return ""
+        starts = ", ".join(map(str, self._started[:3]))
+        return (
+            f"; or the log's end was cut off (tail_cut) before offset {starts}, where a governor "
+            "started on what was left"
+        )
 
     def _may_sign(self, checkpoint: Checkpoint, identity: Identity) -> bool:
         """Whether a keeper's key signed it; before there are keepers nobody can tell."""

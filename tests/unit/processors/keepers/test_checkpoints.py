@@ -27,7 +27,7 @@ from projections.integrity.tree import CompactRange
 from projections.integrity.trust import DistrustError
 from projections.replay import replay
 from snapshots.history import OtherLogError
-from tests.paper_log import key
+from tests.paper_log import key, resigned
 from tests.signed_log import ORIGIN, busy_log, signed_over, trusting
 
 RECORDS = busy_log()
@@ -259,6 +259,43 @@ def test_a_cut_log_is_found_and_never_signed_over() -> None:
     for one in (fold, late):
         assert one.watch.describe()["finding"]["code"] == "tail_cut"
     assert late.store.signed == SIGNED
+
+
+def replaced(records: Sequence[Record]) -> list[Record]:
+    """Records that came to the offsets of others, as a governor's start after a restore."""
+    return [resigned(one, key("stranger")) for one in records]
+
+
+@pytest.mark.parametrize("lost", [1, 4])
+def test_a_start_in_the_place_of_what_was_cut_is_told_as_a_cut(lost: int) -> None:
+    """The worker appends its start before it compares both places."""
+    left, new = RECORDS[20:-lost], replaced(RECORDS[-lost:])
+    fold = begun_at(20, SIGNED)
+    fold.take(left)
+    fold.take(new[:1])
+    reconcile(fold, fold.keeper())
+
+    finding = fold.watch.finding
+    assert finding is not None
+    assert (finding["code"], finding["first"]) == ("tail_cut", left[-1].offset + 1)
+    assert finding["last"] == RECORDS[-1].offset
+    assert fold.store.signed == SIGNED
+
+
+def test_a_log_whose_end_is_seen_late_is_no_cut_one() -> None:
+    fold = begun_at(20, SIGNED)
+    fold.take(RECORDS[20:-4])
+    fold.take(RECORDS[-4:])
+    reconcile(fold, fold.keeper())
+    assert fold.watch.finding is None
+
+
+def test_a_record_that_was_edited_before_the_end_is_no_cut() -> None:
+    fold = begun_at(20, SIGNED)
+    fold.take([*RECORDS[20:-1], *replaced(RECORDS[-1:])])
+    finding = fold.watch.finding
+    assert finding is not None
+    assert finding["code"] == "record_edited"
 
 
 def test_checkpoints_that_contradict_each_other_are_found() -> None:

@@ -248,3 +248,16 @@ def test_the_end_that_a_file_lacks_is_counted() -> None:
 def test_two_trees_under_one_key_are_named() -> None:
     other = replace(SIGNED[-1].body, root=bytes(32)).sign(key("keeper"))
     assert "checkpoints_differ" in codes(judge(ORIGIN, found([*SIGNED, other]), None))
+
+
+def test_a_governors_start_in_the_place_of_signed_records_may_follow_a_cut() -> None:
+    log = PaperLog()
+    story.domains(log)
+    signed = signed_over(log.records, 6)
+    lost = log.records.pop()
+    assert log.start_governor() == lost.offset
+
+    finding = first(log.records, signed)
+
+    assert finding.code == "record_edited"
+    assert f"cut off (tail_cut) before offset {lost.offset}, where" in finding.text
