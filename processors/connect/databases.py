@@ -17,6 +17,8 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 Found = TypeVar("Found")
 _PATIENCE_S = 15
 """A laptop that starts a Connect worker at the same time takes more than five seconds."""
+_NO_FILE = "/dev/null/none"
+"""There can be no such file: a password that somebody keeps in ~/.pgpass is not for this server."""
 _LONGEST = 200
 """Characters of what a database says."""
 
@@ -62,7 +64,7 @@ def ask(look: Callable[[Connection], Found], login: Login) -> Found | None:
                 dbname=login.database,
                 connect_timeout=_PATIENCE_S,
                 sslmode=login.sslmode,
-                passfile="/dev/null",
+                passfile=_NO_FILE,
             ) as connection:
                 opened.append(connection)
                 answers.put(look(connection))
