@@ -20,7 +20,7 @@ from self_service.cli.framework.options import Saying, Until
 from self_service.cli.framework.output import Detail, Format, show
 from self_service.cli.mesh.callers import Caller, actor_id
 from self_service.cli.mesh.context import Mesh
-from self_service.cli.mesh.stages import Progress, awaited, failure, progress, where
+from self_service.cli.mesh.stages import Progress, awaited, failure, overtaken, progress, where
 
 Make = Callable[[Meta], Intent]
 T = TypeVar("T")
@@ -171,8 +171,7 @@ def await_stage(mesh: Mesh, who: Caller, said: Said, until: Until, deadline: flo
                 if stage is Progress.OVERTAKEN:
                     raise RefusedError(
                         "overtaken",
-                        f"{said.intent.key} is {where(image, said.intent)} meanwhile: "
-                        f"see `sdm trace {said.receipt.offset}`",
+                        f"{overtaken(image, said.intent)}: see `sdm trace {said.receipt.offset}`",
                     )
             left = deadline - time.monotonic()
             if left <= 0:

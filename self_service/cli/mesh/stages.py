@@ -89,6 +89,17 @@ def where(image: Image, intent: Intent) -> str:
     return ""
 
 
+def overtaken(image: Image, intent: Intent) -> str:
+    """What became of what the intent is about, since something else was decided meanwhile."""
+    match intent:
+        case intents.DomainQuarantined() | intents.DomainReleased():
+            is_cut_off = intent.domain in image.identity.quarantines
+            state = "in quarantine" if is_cut_off else "not in quarantine"
+        case _:
+            state = where(image, intent)
+    return f"{intent.key} is {state} meanwhile" if state else f"{intent.key} was changed meanwhile"
+
+
 def awaited(image: Image, intent: Intent) -> str:
     """The link that a grant waits for, in words; empty where it waits for none."""
     if not isinstance(intent, intents.AccessGranted):

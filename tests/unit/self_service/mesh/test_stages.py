@@ -6,7 +6,7 @@ import pytest
 from mesh_events import facts, intents, statements
 from mesh_events.intents import Intent
 from self_service.cli.framework.options import Until
-from self_service.cli.mesh.stages import Progress, awaited, progress, where
+from self_service.cli.mesh.stages import Progress, awaited, overtaken, progress, where
 from tests import paper_story as story
 from tests.paper_log import PaperLog
 
@@ -216,3 +216,19 @@ def test_a_statement_that_starts_by_itself_is_waited_for(
     )
     added = last(log, statements.StatementAdded)
     assert progress(log.image, added, Until.ACTIVE) is reached
+
+
+def test_a_quarantine_beside_a_release_is_told_with_the_state_it_came_to(log: PaperLog) -> None:
+    log.operator(intents.DomainQuarantined, domain="west", reason="stolen")
+    log.govern()
+    cut_off = last(log, intents.DomainQuarantined)
+    log.operator(intents.DomainReleased, domain="west", reason="found")
+    log.govern()
+    released = last(log, intents.DomainReleased)
+    assert progress(log.image, cut_off, Until.APPLIED) is OVERTAKEN
+    assert overtaken(log.image, cut_off) == f"{cut_off.key} is not in quarantine meanwhile"
+
+    log.operator(intents.DomainQuarantined, domain="west", reason="stolen again")
+    log.govern()
+    assert progress(log.image, released, Until.APPLIED) is OVERTAKEN
+    assert overtaken(log.image, released) == f"{released.key} is in quarantine meanwhile"
