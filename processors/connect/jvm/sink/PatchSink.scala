@@ -5,10 +5,10 @@ import java.nio.file.Path
 import org.apache.xbean.asm9.{ClassVisitor, MethodVisitor, Opcodes}
 
 /**
- * Writes four classes of Debezium's JDBC sink below a folder. Its task asks [[OneWriter]], and three
+ * Writes five classes of Debezium's JDBC sink below a folder. Its task asks [[OneWriter]], and three
  * ask [[ExactColumns]]: one where
- * the sink finds and reads a table and compares a record with it, one where it writes records, and one
- * where it names the type of a column.
+ * the sink finds and reads a table and compares a record with it, one where it writes
+ * records, and one where it names the type of a column. The default of a time of day is one.
  * Their jar comes first among those of a plugin; see [[PatchedClass]].
  */
 object PatchSink {
@@ -22,6 +22,8 @@ object PatchSink {
   private val writer = "mesh/OneWriter"
   private val connection = "java/sql/Connection"
   private val metadata = "java/sql/DatabaseMetaData"
+  private val schema = "org/apache/kafka/connect/data/Schema"
+  private val text = "Ljava/lang/String;"
 
   def main(arguments: Array[String]): Unit = {
     val folder = Path.of(arguments(0))
@@ -50,6 +52,12 @@ object PatchSink {
       Map(
         ("getTypeName", "(Lorg/apache/kafka/connect/data/Schema;Z)Ljava/lang/String;") ->
           (new Naming(_, _))))
+    write(
+      folder, s"$of/type/debezium/AbstractDebeziumTimeType", 1,
+      Map(
+        // with a zone it is today's, in words that PostgreSQL does not take
+        ("getDefaultValueBinding", s"(L$schema;Ljava/lang/Object;)$text") ->
+          (new Answering(_, _)(dialect, "isTimeZoneSet", false))))
   }
 
   private def write(folder: Path, name: String, count: Int, patches: Patches): Unit =
@@ -126,6 +134,19 @@ object PatchSink {
       }
       super.visitInsn(code)
     }
+  }
+
+  /** Answers what a method without arguments is asked for. */
+  private class Answering(inner: MethodVisitor, of: Patched)(
+      asked: String, method: String, answer: Boolean)
+      extends MethodVisitor(Opcodes.ASM9, inner) {
+    override def visitMethodInsn(
+        code: Int, owner: String, called: String, types: String, ofInterface: Boolean): Unit =
+      if (owner == asked && called == method) {
+        inner.visitInsn(Opcodes.POP)
+        inner.visitInsn(if (answer) Opcodes.ICONST_1 else Opcodes.ICONST_0)
+        of.changes += 1
+      } else super.visitMethodInsn(code, owner, called, types, ofInterface)
   }
 
   private class Naming(inner: MethodVisitor, of: Patched)
