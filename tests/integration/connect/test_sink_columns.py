@@ -36,3 +36,29 @@ def test_the_default_of_a_time_of_day_is_that_of_the_sinks_column(
     database.execute(f"INSERT INTO {name}_record (id) VALUES (3)")
     expected = [(one, "12:30:00", "23:59:00") for one in (1, 2, 3)]
     assert rows(database, f"{name}_record", f"{asked}, u::text") == expected
+
+
+def test_a_deletion_by_a_key_with_a_time_of_day_deletes_its_row(
+    sdm: Sdm, owner: Party, table: tuple[str, Any], sink: Sinking, request: pytest.FixtureRequest
+) -> None:
+    name, database = table
+    key = "room int, t time, s time(3), z timetz, u uuid, d date, at timestamptz, many int[]"
+    columns = f"{key}, PRIMARY KEY (room, t, s, z, u, d, at, many)"
+    one = (
+        "'10:00:00.000001', '23:59:59.999', '10:00+02', gen_random_uuid(), '2026-11-30',"
+        " '2026-11-30 10:00+02', '{1,2}'"
+    )
+    first = f"INSERT INTO {name} VALUES (1, {one}), (2, {one})"
+    capture(sdm, owner, table, request, columns, first)
+    database.execute(f"CREATE DOMAIN {name}_rough AS time")
+    own = columns.replace("t time", f"t {name}_rough", 1)
+    database.execute(f"CREATE TABLE {name}_own ({own})")
+    for suffix in ("record", "own"):
+        sink(suffix, "--key", "record")
+        found = f"{name}_{suffix}"
+        eventually(lambda f=found: len(rows(database, f)) == 2, "both rows are there")
+    database.execute(f"DELETE FROM {name} WHERE room = 1")
+    for suffix in ("record", "own"):
+        found = f"{name}_{suffix}"
+        eventually(lambda f=found: len(rows(database, f)) == 1, "one row is deleted")
+        assert rows(database, found, "room, t::text") == [(2, "10:00:00.000001")]

@@ -75,6 +75,18 @@ object ExactColumns {
   /** In the place of what the dialect calls a number of floating point. */
   def typeName(dialect: DatabaseDialect, kind: Int): String = "numeric"
 
+  /**
+   * How a value is compared with a column, in the place of how it is written into one: the sink has a
+   * time of day as one of a day, which no time is equal to.
+   */
+  def compared(binding: String, table: TableDescriptor, column: ColumnDescriptor): String = {
+    val columns = known.get(table)
+    val made = if (columns == null) null else columns.get(column.getColumnName)
+    if (made == null || made.isArray || !("time".equals(made.kind) || "timetz".equals(made.kind)))
+      binding
+    else "cast(" + binding + " as pg_catalog." + made.kind + ")"
+  }
+
   /** Called with each table that the sink has read. */
   def read(table: TableDescriptor, dialect: DatabaseDialect, connection: Connection): Unit = {
     val found = new util.HashMap[String, MadeColumn]()

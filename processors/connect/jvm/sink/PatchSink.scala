@@ -7,7 +7,7 @@ import org.apache.xbean.asm9.{ClassVisitor, MethodVisitor, Opcodes}
 /**
  * Writes five classes of Debezium's JDBC sink below a folder. Its task asks [[OneWriter]], and three
  * ask [[ExactColumns]]: one where
- * the sink finds and reads a table and compares a record with it, one where it writes
+ * the sink finds and reads a table, compares a record with it and looks for a row, one where it writes
  * records, and one where it names the type of a column. The default of a time of day is one.
  * Their jar comes first among those of a plugin; see [[PatchedClass]].
  */
@@ -23,13 +23,17 @@ object PatchSink {
   private val connection = "java/sql/Connection"
   private val metadata = "java/sql/DatabaseMetaData"
   private val schema = "org/apache/kafka/connect/data/Schema"
+  private val column = "Lio/debezium/sink/column/ColumnDescriptor;"
+  private val field = s"$of/field/JdbcFieldDescriptor"
   private val text = "Ljava/lang/String;"
 
   def main(arguments: Array[String]): Unit = {
     val folder = Path.of(arguments(0))
     write(
-      folder, s"$of/dialect/GeneralDatabaseDialect", 5,
+      folder, s"$of/dialect/GeneralDatabaseDialect", 6,
       Map(
+        ("columnNameEqualsBinding", s"(${text}L$table;L$of/JdbcSinkRecord;)$text") ->
+          (new Comparing(_, _)),
         ("tableExists", s"(L$connection;Lio/debezium/metadata/CollectionId;)Z") ->
           (new Finding(_, _)),
         ("resolveMissingFields", s"${pair}Ljava/util/Set;") ->
@@ -133,6 +137,23 @@ object PatchSink {
         of.changes += 1
       }
       super.visitInsn(code)
+    }
+  }
+
+  /** Has a row looked for by a value that can be compared with its column. */
+  private class Comparing(inner: MethodVisitor, of: Patched)
+      extends MethodVisitor(Opcodes.ASM9, inner) {
+    private val columnAt = 6
+
+    override def visitMethodInsn(
+        code: Int, owner: String, called: String, types: String, ofInterface: Boolean): Unit = {
+      super.visitMethodInsn(code, owner, called, types, ofInterface)
+      if (owner == field && called == "getQueryBinding") {
+        inner.visitVarInsn(Opcodes.ALOAD, 2)
+        inner.visitVarInsn(Opcodes.ALOAD, columnAt)
+        ask(inner, "compared", s"(${text}L$table;$column)$text")
+        of.changes += 1
+      }
     }
   }
 
