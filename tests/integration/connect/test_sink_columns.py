@@ -4,12 +4,15 @@ from typing import Any
 
 import pytest
 
+from local_platform import Endpoints
 from tests.integration.connect.test_sink_values import (
     Sinking,
     capture,
+    produce,
     rows,
     sink,
     table,
+    write,
 )
 from tests.integration.connect_owner import owner
 from tests.integration.test_cli import Party, Sdm, sdm
@@ -62,3 +65,25 @@ def test_a_deletion_by_a_key_with_a_time_of_day_deletes_its_row(
         found = f"{name}_{suffix}"
         eventually(lambda f=found: len(rows(database, f)) == 1, "one row is deleted")
         assert rows(database, found, "room, t::text") == [(2, "10:00:00.000001")]
+
+
+def test_a_field_that_comes_or_goes_leaves_null_where_no_record_had_it(
+    sdm: Sdm, owner: Party, mesh: Endpoints, table: tuple[str, Any], sink: Sinking
+) -> None:
+    """Its column was made of a field that each record had to have."""
+    name, database = table
+    topic = f"{owner.name}.{name}"
+    produce(sdm, owner, mesh, topic, {"id": "int", "a": "string"}, [{"id": 1, "a": "x"}])
+    sink("position")
+    asked = "id, a"
+    eventually(lambda: rows(database, f"{name}_position", asked) == [(1, "x")], "a row is there")
+    new = {"id": "int", "b": {"type": "int", "default": 5}}
+    write(mesh, topic, new, [{"id": 2, "b": 6}])
+    expected = [(1, "x", 5), (2, None, 6)]
+    asked = "id, a, b"
+    eventually(lambda: len(rows(database, f"{name}_position")) == 2, "the sink goes on")
+    assert rows(database, f"{name}_position", asked) == expected
+    kinds = "SELECT attname FROM pg_attribute WHERE attnum > 0 AND attnotnull AND attrelid = "
+    found = database.execute(f"{kinds}'{name}_position'::regclass").fetchall()
+    key = {"__connect_topic", "__connect_partition", "__connect_offset"}
+    assert {one for (one,) in found} == key

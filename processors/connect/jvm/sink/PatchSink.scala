@@ -8,7 +8,8 @@ import org.apache.xbean.asm9.{ClassVisitor, MethodVisitor, Opcodes}
  * Writes five classes of Debezium's JDBC sink below a folder. Its task asks [[OneWriter]], and three
  * ask [[ExactColumns]]: one where
  * the sink finds and reads a table, compares a record with it and looks for a row, one where it writes
- * records, and one where it names the type of a column. The default of a time of day is one.
+ * records, and one where it names the type of a column. It makes columns that take null, but for those
+ * of a key, and the default of a time of day is one.
  * Their jar comes first among those of a plugin; see [[PatchedClass]].
  */
 object PatchSink {
@@ -30,10 +31,15 @@ object PatchSink {
   def main(arguments: Array[String]): Unit = {
     val folder = Path.of(arguments(0))
     write(
-      folder, s"$of/dialect/GeneralDatabaseDialect", 6,
+      folder, s"$of/dialect/GeneralDatabaseDialect", 8,
       Map(
         ("columnNameEqualsBinding", s"(${text}L$table;L$of/JdbcSinkRecord;)$text") ->
           (new Comparing(_, _)),
+        // what says of a column whether it takes null
+        ("lambda$getCreateTableStatement$0", s"(Ljava/util/Map;$text)$text") ->
+          (new Answering(_, _)(schema, "isOptional", true)),
+        ("lambda$getAlterTableStatement$2", s"(L$of/JdbcSinkRecord;$text)$text") ->
+          (new Answering(_, _)(schema, "isOptional", true)),
         ("tableExists", s"(L$connection;Lio/debezium/metadata/CollectionId;)Z") ->
           (new Finding(_, _)),
         ("resolveMissingFields", s"${pair}Ljava/util/Set;") ->
