@@ -26,6 +26,7 @@ NAME, SOUND, PLAIN, EXACT, OWN = "_whole", "_sound", "_plain", "_exact", "_own"
 """No transform of a domain may begin with _."""
 PLACEHOLDER = "unavailable.value.placeholder"
 _HEADERS = "header.converter"
+_CUTS = ("field.include.list", "field.exclude.list")
 HEADERS_AS_THEY_ARE = (
     "org.apache.kafka.connect.converters.ByteArrayConverter",
     "org.apache.kafka.connect.storage.StringConverter",
@@ -119,9 +120,13 @@ def with_sound_changes(config: Mapping[str, str]) -> dict[str, str]:
 
 
 def with_exact_values(config: Mapping[str, str]) -> dict[str, str]:
-    """The config of a JDBC sink that writes values as they are; schemas are looked at before."""
+    """The config of a JDBC sink that writes values as they are; schemas are looked at before.
+
+    Of a sink that leaves fields out it does not look whether each could be a column.
+    """
     return {
         **_with_last(config, EXACT),
+        **({f"transforms.{EXACT}.cut": "true"} if any(config.get(one) for one in _CUTS) else {}),
         f"transforms.{EXACT}.type": EXACT_VALUES,
         f"transforms.{EXACT}.keys": str(config.get("primary.key.mode") == "record_key").lower(),
     }

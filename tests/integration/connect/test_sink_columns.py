@@ -1,10 +1,15 @@
 """No record and no version of a schema ends a sink whose columns were made of others."""
 
+import random
+from decimal import Decimal
+from string import ascii_letters
 from typing import Any
 
 import pytest
 
 from local_platform import Endpoints
+from tests.integration.connect.test_exact_values import dead_letters
+from tests.integration.connect.test_sink_keys import Writing
 from tests.integration.connect.test_sink_values import (
     Sinking,
     capture,
@@ -20,6 +25,8 @@ from tests.kafka_client import eventually
 
 __all__ = ["owner", "sdm", "sink", "table"]
 pytestmark = pytest.mark.slow
+MOST_BYTES = 2592
+"""The longest text that is a key by itself."""
 
 
 def test_the_default_of_a_time_of_day_is_that_of_the_sinks_column(
@@ -87,3 +94,103 @@ def test_a_field_that_comes_or_goes_leaves_null_where_no_record_had_it(
     found = database.execute(f"{kinds}'{name}_position'::regclass").fetchall()
     key = {"__connect_topic", "__connect_partition", "__connect_offset"}
     assert {one for (one,) in found} == key
+
+
+def test_a_record_in_a_field_is_a_dead_letter_also_where_it_is_null_and_the_next_one_arrives(
+    sdm: Sdm, owner: Party, mesh: Endpoints, table: tuple[str, Any], sink: Sinking
+) -> None:
+    name, database = table
+    topic = f"{owner.name}.{name}"
+    plain: dict[str, Any] = {"id": "int"}
+    inner = {"type": "record", "name": "Inner", "fields": [{"name": "x", "type": "int"}]}
+    nested = {**plain, "inner": {"type": ["null", inner], "default": None}}
+    produce(sdm, owner, mesh, topic, plain, [{"id": 0}])
+    write(mesh, topic, nested, [{"id": 1, "inner": None}, {"id": 2, "inner": {"x": 1}}])
+    write(mesh, topic, plain, [{"id": 3}])
+    sink("position")
+    # who leaves the field out has the record
+    sink("cut", "--set", f"field.exclude.list={topic}:inner")
+    eventually(lambda: len(rows(database, f"{name}_position", "id, id")) == 2, "others are there")
+    assert rows(database, f"{name}_position", "id, id") == [(0, 0), (3, 3)]
+    letters = [str(one) for one in dead_letters(sdm, owner, f"{name}-position")]
+    for offset in (1, 2):
+        told = f"value_not_exact: {topic}-0 at offset {offset}: inner"
+        assert any(told in one for one in letters), letters
+    eventually(lambda: len(rows(database, f"{name}_cut", "id, id")) == 4, "all are there")
+
+
+def test_a_key_that_is_larger_than_an_index_takes_is_a_dead_letter_and_the_next_one_arrives(
+    sdm: Sdm, owner: Party, mesh: Endpoints, table: tuple[str, Any], sink: Sinking
+) -> None:
+    name, database = table
+    topic = f"{owner.name}.{name}"
+    sdm("topic", "create", topic, "--partitions", "1", "-d", owner.name)
+    writing = Writing(mesh, topic)
+    # a text that PostgreSQL cannot press together
+    text = "".join(random.Random(7).choices(ascii_letters, k=3000))
+    for number, length in enumerate((2700, MOST_BYTES + 1, MOST_BYTES, 1)):
+        writing({"k": text[:length]}, {"n": number})
+    half = MOST_BYTES // 2
+    writing({"k": text[:half], "l": text[:half]}, {"n": 5})
+    sink("record", "--key", "record")
+    expected = [(2, MOST_BYTES), (3, 1)]
+    asked = "n, length(k)"
+    eventually(lambda: rows(database, f"{name}_record", asked) == expected, "shorter ones arrive")
+    eventually(lambda: len(dead_letters(sdm, owner, f"{name}-record")) == 3, "others are dead")
+    for letter in map(str, dead_letters(sdm, owner, f"{name}-record")):
+        assert "value_not_exact" in letter
+        assert "an index of PostgreSQL takes 2600 bytes" in letter
+
+
+def test_a_decimal_with_more_digits_than_its_schema_says_is_a_dead_letter_and_the_next_one_arrives(
+    sdm: Sdm, owner: Party, mesh: Endpoints, table: tuple[str, Any], sink: Sinking
+) -> None:
+    """Its bytes may be any number, whoever wrote them."""
+    name, database = table
+    topic = f"{owner.name}.{name}"
+    kind = {"type": "bytes", "logicalType": "decimal", "precision": 5, "scale": 2}
+    numbers = (100_000, -100_000, -99_999, 0)
+    written = [
+        {"id": at, "n": one.to_bytes(4, "big", signed=True)} for at, one in enumerate(numbers)
+    ]
+    produce(sdm, owner, mesh, topic, {"id": "int", "n": kind}, written)
+    sink("position")
+    expected = [(2, Decimal("-999.99")), (3, Decimal(0))]
+    eventually(lambda: rows(database, f"{name}_position", "id, n") == expected, "others arrive")
+    letters = [str(one) for one in dead_letters(sdm, owner, f"{name}-position")]
+    for offset in (0, 1):
+        told = f"value_not_exact: {topic}-0 at offset {offset}: n"
+        assert any(told in one for one in letters), letters
+
+
+def test_json_that_jsonb_does_not_take_is_a_dead_letter_and_the_next_one_arrives(
+    sdm: Sdm, owner: Party, mesh: Endpoints, table: tuple[str, Any], sink: Sinking
+) -> None:
+    """A column of one's own may be of jsonb, which takes less than json."""
+    name, database = table
+    topic = f"{owner.name}.{name}"
+    fields = {"id": "int", "j": {"type": "string", "connect.name": "io.debezium.data.Json"}}
+    refused = [
+        r'"\ud800"',
+        r'"\udc00\ud800"',
+        r'{"a\ud800":1}',
+        r'"\u0000"',
+        "1e131072",
+        "1e-16384",
+    ]
+    taken = [r'"\ud83d\ude42"', "1e131071", "1e-16383", '"🙂"']
+    written = [{"id": at, "j": text} for at, text in enumerate([*refused, *taken])]
+    database.execute(
+        f"CREATE TABLE {name}_own (__connect_topic text, __connect_partition int,"
+        " __connect_offset bigint, id int, j jsonb,"
+        " PRIMARY KEY (__connect_topic, __connect_partition, __connect_offset))"
+    )
+    produce(sdm, owner, mesh, topic, fields, written)
+    sink("own")
+    eventually(lambda: len(rows(database, f"{name}_own", "id, id")) == len(taken), "others arrive")
+    same = f"SELECT id FROM {name}_own WHERE j = '\"🙂\"' ORDER BY 1"
+    assert database.execute(same).fetchall() == [(6,), (9,)]
+    letters = [str(one) for one in dead_letters(sdm, owner, f"{name}-own")]
+    for offset in range(len(refused)):
+        told = f"value_not_exact: {topic}-0 at offset {offset}: j"
+        assert any(told in one for one in letters), letters

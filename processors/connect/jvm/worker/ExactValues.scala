@@ -21,11 +21,12 @@ import org.apache.kafka.connect.transforms.Transformation
  *
  * Refuses a record with a value that the sink cannot write: a map, an array of bytes, records or times,
  * of which it writes texts that say something else, a key that finds no row, a decimal of more digits than PostgreSQL
- * has, which takes the sink minutes to find, 24:00, a time finer than a microsecond, one before 4713 BC,
+ * has, which takes the sink minutes to find, or than its schema says, a record in a field, for which the
+ * sink has no column, 24:00, a time finer than a microsecond, one before 4713 BC,
  * for which PostgreSQL's driver writes -infinity, a UUID that PostgreSQL shows as another text, more
  * bits than the schema says, which the sink cuts, and a record by a name of Debezium's for another one;
  * in a key also the numbers -0.0 and NaN, which a table does not tell from others of the
- * topic. Of any other type with a name of Debezium's or Connect's that is not its own, the name is left
+ * topic, and more than the index of a table takes ([[KeySizes]]). Of any other type with a name of Debezium's or Connect's that is not its own, the name is left
  * out: the value is written as what it is. Refuses a change that contradicts itself, too, and what the sink would take for a change by the
  * name of its schema, and pass by. The error begins with a code, and names place
  * and field. It runs behind [[PlainNames]], which bounds schemas. It leaves headers out, which the sink
@@ -36,13 +37,17 @@ class ExactValues extends Transformation[SinkRecord] {
   private val mostKnown = 2000
   private val mostLevels = 50
   private val known = new util.IdentityHashMap[Schema, Schema]()
+  private val ofColumns = new util.IdentityHashMap[Schema, Schema]()
   private var hasKeys = false
+  private var isCut = false
 
   override def config: ConfigDef = new ConfigDef()
     .define("keys", Type.BOOLEAN, false, Importance.HIGH, "whether a record's key is that of its row")
+    .define("cut", Type.BOOLEAN, false, Importance.HIGH, "whether the sink leaves fields out")
 
   override def configure(settings: util.Map[String, _]): Unit = {
     hasKeys = "true".equals(settings.get("keys"))
+    isCut = "true".equals(settings.get("cut"))
   }
 
   override def apply(record: SinkRecord): SinkRecord = {
@@ -50,7 +55,10 @@ class ExactValues extends Transformation[SinkRecord] {
     val key = exact(record, record.keySchema, "key", 0)
     val schema = exact(record, record.valueSchema, "value", 0)
     requireValue(record, record.keySchema, record.key, "key")
-    if (hasKeys) requireKey(record, record.key)
+    if (hasKeys) {
+      requireKey(record, record.key)
+      requireColumns(record, record.keySchema)
+    }
     requireRow(record)
     if ((key eq record.keySchema) && (schema eq record.valueSchema) && record.headers.isEmpty) record
     else
@@ -176,8 +184,29 @@ class ExactValues extends Transformation[SinkRecord] {
     if (SoundChanges.isOne(record)) {
       val after = value.asInstanceOf[Struct].getWithoutDefault("after")
       requireValue(record, schema.field("after").schema, after, "after")
-    } else requireValue(record, schema, value, "value")
+      requireColumns(record, schema.field("after").schema)
+      // of a delete the sink has this one
+      requireColumns(record, schema.field("before").schema)
+    } else {
+      requireValue(record, schema, value, "value")
+      requireColumns(record, schema)
+    }
   }
+
+  /** A sink that leaves fields out may leave out these. */
+  private def requireColumns(record: SinkRecord, row: Schema): Unit =
+    if (row != null && !isCut && !ofColumns.containsKey(row)) {
+      if (ofColumns.size >= mostKnown) ofColumns.clear()
+      val fields = row.fields.iterator
+      while (fields.hasNext) {
+        val field = fields.next()
+        if (Schema.Type.STRUCT.equals(field.schema.`type`) && !KnownTypes.isNamed(field.schema))
+          throw refusal(record, "value_not_exact", field.name,
+            "a sink makes no column for a record in a field",
+            "write its fields by themselves, as with Flatten, or leave the field out with ReplaceField")
+      }
+      ofColumns.put(row, row)
+    }
 
   /** Their schemas have a bounded depth: see `exact`. */
   private def requireValue(record: SinkRecord, schema: Schema, value: Any, place: String): Unit =
@@ -186,6 +215,9 @@ class ExactValues extends Transformation[SinkRecord] {
         if (!ExactValues.isDecimal(value.asInstanceOf[Struct])) throw noDecimal(record, place)
       } else if (value.isInstanceOf[BigDecimal]) {
         if (!ExactValues.isDecimal(value.asInstanceOf[BigDecimal])) throw noDecimal(record, place)
+        if (!ExactValues.isOfPrecision(schema, value.asInstanceOf[BigDecimal]))
+          throw refusal(record, "value_not_exact", place,
+            "it has more digits than the precision of its schema", "write it with a larger one")
       } else if (value.isInstanceOf[Struct]) {
         val struct = value.asInstanceOf[Struct]
         val fields = struct.schema.fields
@@ -246,6 +278,9 @@ class ExactValues extends Transformation[SinkRecord] {
         if (value == null) throw noKey(record, name, "it is null, which no row is found by")
         requireOneKey(record, value, name)
       }
+      if (KeySizes.of(struct) > KeySizes.most)
+        throw refusal(record, "value_not_exact", "key",
+          "an index of PostgreSQL takes " + KeySizes.most + " bytes", "write shorter keys")
     } else throw noKey(record, "key", "it is no record with fields, which find a row")
 
   private def noKey(record: SinkRecord, name: String, why: String): RefusedException =
@@ -276,8 +311,8 @@ class ExactValues extends Transformation[SinkRecord] {
 
 /** What Debezium and Connect call the types of values, and values as PostgreSQL reads them. */
 object ExactValues {
-  private val mostBefore = 131072
-  private val mostBehind = 16383
+  val mostBefore = 131072
+  val mostBehind = 16383
   /** So many digits are not longer. */
   private val mostBytes = 61232
   private val dayMs = 86400000L
@@ -393,6 +428,17 @@ object ExactValues {
   def isDecimal(value: BigDecimal): Boolean =
     value.scale <= mostBehind && value.unscaledValue.bitLength <= 8 * mostBytes &&
       value.precision.toLong - value.scale <= mostBefore
+
+  /** Whether a column that is made of its schema takes it: a sink has none with a scale below zero. */
+  def isOfPrecision(schema: Schema, value: BigDecimal): Boolean = {
+    val parameters = schema.parameters
+    val precision = if (parameters == null) null else parameters.get("connect.decimal.precision")
+    precision == null || value.signum == 0 || {
+      try
+        value.precision.toLong - value.scale <= Integer.parseInt(precision).toLong - Math.max(0, value.scale)
+      catch { case _: NumberFormatException => true }
+    }
+  }
 
   private def decimal(value: Struct): BigDecimal =
     new BigDecimal(new BigInteger(value.getBytes("value")), value.getInt32("scale").intValue)

@@ -533,6 +533,12 @@ def test_a_sink_refuses_names_that_are_not_plain_after_every_other_transform(
     assert config["transforms._exact.type"] == "mesh.ExactValues"
 
 
+@pytest.mark.parametrize("setting", ["field.include.list", "field.exclude.list"])
+def test_a_sink_that_leaves_fields_out_has_any_field_otherwise_not(setting: str) -> None:
+    assert "transforms._exact.cut" not in pinned("east.out", SINK)
+    assert pinned("east.out", {**SINK, setting: "a"})["transforms._exact.cut"] == "true"
+
+
 @pytest.mark.parametrize(
     ("order", "told"),
     [("mask", "true"), ("mask,row", "true"), ("row,mask", "false"), ("", "false")],
