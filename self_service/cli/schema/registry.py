@@ -1,5 +1,6 @@
 """What the registry holds of a subject: its versions, and what it asks of the next one."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
@@ -32,7 +33,11 @@ class Subjects:
         self._url = mesh.profile.registry_url.rstrip("/")
 
     def subject(self, name: str, *, key: bool = False) -> str:
-        """The subject that a name means: its own, its topic's, or that of a shared schema."""
+        """The subject that a name means: its own, its topic's, or that of a shared schema.
+
+        Raises InvalidValueError for a name that no subject can have.
+        """
+        _require_subject(name)
         meant = subject_of(name, key=key)
         if key or meant == name or self.numbers(meant) or not self.numbers(name):
             return meant
@@ -157,6 +162,15 @@ class Subjects:
             said = f"{doing} answered {answer.status_code}: {_said(answer)}"
             raise InfrastructureError(said, retriable=False)
         return answer.json()
+
+
+def _require_subject(name: str) -> None:
+    """Refuse what a server takes for another path, however it is quoted."""
+    if not name.isprintable() or not {".", ".."}.isdisjoint(re.split(r"[/\\]", name)):
+        raise InvalidValueError(
+            f"{name!r} cannot be a subject: name a topic or product, or a subject of "
+            "`sdm schema list`"
+        )
 
 
 def _said(answer: "Response") -> str:

@@ -12,6 +12,7 @@ from mesh_events.schema.compatibility import Field, Level
 from mesh_events.schema.definition import Definition, Kind, Reference
 from projections.image import EMPTY
 from self_service.cli.schema import check as schema_check
+from self_service.cli.schema.registry import Subjects as RegistrySubjects
 from self_service.cli.schema.registry import Version
 from self_service.cli.schema.subjects import kind_of, read_schema
 from self_service.formats.schema import schema_from
@@ -182,3 +183,13 @@ def test_avro_is_still_compared_here(tmp_path: Path) -> None:
     path.write_text(json.dumps("long"))
     [(_, told)] = check(path, Definition(Kind.AVRO, '"string"'), None, Level.BACKWARD).found
     assert "string was written, long is read" in str(told)
+
+
+@pytest.mark.parametrize("name", ["../x", "..", "a/../b", "a\\..\\b", "./x", "a\x00b"])
+def test_a_name_that_leads_elsewhere_is_refused_before_the_registry_is_asked(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profile: Any = SimpleNamespace(profile=SimpleNamespace(registry_url="http://127.0.0.1:1"))
+    monkeypatch.setattr(RegistrySubjects, "_ask", lambda *_: pytest.fail("the registry was asked"))
+    with pytest.raises(InvalidValueError, match="cannot be a subject"):
+        RegistrySubjects(profile).subject(name)
