@@ -72,6 +72,13 @@ _CUT_OFF = (
 )
 
 
+_OPERATOR = f"{_OWN}operator"
+_ADMINISTRATORS = (
+    "the mesh's own topics are the cluster administrator's, who acts by `sdm kafka`, as in "
+    "sdm kafka topics -- --delete --topic NAME"
+)
+
+
 def code_of(error: BaseException) -> ExitCode:
     """The exit code of an error."""
     for kind, code in _CODES:
@@ -100,8 +107,10 @@ def sentence(error: BaseException) -> str:
         # the reason may quote what another domain wrote
         said = f"refused ({error.code}): {one_line(str(error))}"
         # a domain in quarantine cannot read that it is
-        is_cut_off = error.code == "kafka_denied" and _OWN in said
-        return f"{said}\n{_CUT_OFF}" if is_cut_off else said
+        if error.code != "kafka_denied" or _OWN not in said:
+            return said
+        # an operator is in no quarantine
+        return f"{said}\n{_ADMINISTRATORS if _OPERATOR in said else _CUT_OFF}"
     if isinstance(error, MeshError):
         return f"error: {error}"
     text = " ".join(str(error).split()) or "no message"

@@ -20,6 +20,7 @@ from self_service.cli.framework.exits import (
     NotFoundError,
     UsageError,
     code_of,
+    sentence,
     tell,
 )
 
@@ -113,3 +114,17 @@ def test_a_traceback_is_text_for_a_terminal(
 def test_the_page_explains_every_exit_code_by_number_and_name() -> None:
     rows = re.findall(r"^\| (\d+) \| ([A-Z_]+) \|", PAGE.read_text("utf-8"), re.MULTILINE)
     assert {int(number): name for number, name in rows} == {one.value: one.name for one in ExitCode}
+
+
+@pytest.mark.parametrize(
+    ("who", "step"), [("mesh.operator", "sdm kafka topics"), ("west", "in quarantine?")]
+)
+def test_a_denial_of_the_meshs_own_topics_names_the_step_of_who_was_denied(
+    who: str, step: str
+) -> None:
+    doing = f"deleting mesh.checkpoints on the cluster of {who}"
+    _, _, told = sentence(RefusedError("kafka_denied", f"{doing}: Kafka refused (X)")).partition(
+        "\n"
+    )
+    assert step in told
+    assert told.count("\n") == 0
