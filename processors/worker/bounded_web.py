@@ -4,13 +4,17 @@ It shares a thread with the worker, so that what others send must not take that 
 """
 
 import asyncio
+import logging
 import time
 from typing import Any
 
+import structlog
+from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.web import AppRunner, Server
 from aiohttp.web_protocol import RequestHandler
 from faust.web.drivers.aiohttp import Web
 
+log = structlog.get_logger(__name__)
 MOST_CONNECTIONS = 256
 """Far more than ask for readiness and metrics; each is an open file."""
 IDLE_S = 30
@@ -21,6 +25,8 @@ MOST_PARTS, PARTS_PER_S = 32, 8
 A part is what arrives together, of 2 KiB at most: a request for a page is one.
 """
 _PART_BYTES = 2048
+TOLD_EVERY_S = 60
+"""Seconds between two lines of the log about malformed requests."""
 
 
 class BoundedWeb(Web):  # type: ignore[misc]
@@ -35,6 +41,7 @@ class BoundedWeb(Web):  # type: ignore[misc]
             keepalive_timeout=IDLE_S,
             lingering_time=0,
             auto_decompress=False,
+            logger=_server_log(),
         )
 
     async def start_server(self) -> None:
@@ -44,6 +51,34 @@ class BoundedWeb(Web):  # type: ignore[misc]
         assert server is not None  # noqa: S101 - for the type checker; it was set up above
         _bound(server)
         await self._create_site().start()
+
+
+class _Malformed(logging.Filter):
+    """Has one short line a minute for requests that are no HTTP; they need no login."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._next, self._passed_over = 0.0, 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        fault = record.exc_info[1] if record.exc_info else None
+        if not isinstance(fault, HttpProcessingError):
+            return True
+        if time.monotonic() < self._next:
+            self._passed_over += 1
+            return False
+        # nothing of what was sent
+        log.warning("request_malformed", fault=type(fault).__name__, passed_over=self._passed_over)
+        self._next, self._passed_over = time.monotonic() + TOLD_EVERY_S, 0
+        return False
+
+
+def _server_log() -> logging.Logger:
+    """aiohttp's, where faults of the pages themselves keep their tracebacks."""
+    found = logging.Logger("aiohttp.server")  # noqa: LOG001 - its filter is this server's alone
+    found.parent = logging.getLogger("aiohttp.server")
+    found.addFilter(_Malformed())
+    return found
 
 
 class _Bounded(asyncio.Protocol):

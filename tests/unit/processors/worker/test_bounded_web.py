@@ -9,6 +9,7 @@ from pathlib import Path
 import aiohttp
 import faust
 import pytest
+from structlog.testing import capture_logs
 
 from processors.worker import bounded_web
 from processors.worker.bounded_web import MOST_CONNECTIONS, BoundedWeb
@@ -140,3 +141,32 @@ def test_a_connection_that_asks_now_and_then_stays_open(tmp_path: Path) -> None:
             return found
 
     assert asyncio.run(story()) == [200] * 20
+
+
+def test_malformed_requests_are_one_short_line_of_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def sent(port: int) -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n: no name\r\n\r\n")
+        answer = await asyncio.wait_for(reader.read(), 20)
+        writer.close()
+        return answer
+
+    async def story() -> list[bytes]:
+        async with served(tmp_path) as port:
+            return [await sent(port) for _ in range(5)]
+
+    with capture_logs() as lines:
+        answers = asyncio.run(story())
+
+    assert all(one.startswith(b"HTTP/1.0 400") for one in answers), answers
+    assert [one["event"] for one in lines] == ["request_malformed"]
+    assert not [one for one in caplog.records if one.exc_info]
+
+
+def test_a_fault_of_a_page_keeps_its_traceback(caplog: pytest.LogCaptureFixture) -> None:
+    fault = ValueError("a fault of ours")
+    bounded_web._server_log().error("Error handling request", exc_info=fault)
+
+    assert [one.exc_info is not None for one in caplog.records] == [True]
