@@ -22,6 +22,7 @@ class Outcome:
     against: the versions that it was compared with; () for the first of its subject.
     found: (version, place) of each break.
     consumers: applications, statements and connectors that read the topic.
+    fault: why it could not be compared; "" where it was.
     """
 
     path: Path
@@ -30,6 +31,14 @@ class Outcome:
     against: tuple[int, ...]
     found: tuple[tuple[int, Break], ...]
     consumers: tuple[str, ...]
+    fault: str = ""
+
+
+def faulty(path: Path, subject: str, error: InvalidValueError) -> Outcome:
+    """The outcome of a file that cannot be compared."""
+    told = str(error)
+    named = told if str(path) in told else f"{path}: {told}"
+    return Outcome(path, subject, Level.NONE, (), (), (), named)
 
 
 def checked(
@@ -152,17 +161,19 @@ def write_junit(path: Path, outcomes: Sequence[Outcome], *, strict: bool = False
 
     strict: what was compared with nothing is a failure, and else a test that was skipped.
     """
-    failed = sum(bool(one.found) or (strict and not one.against) for one in outcomes)
-    skipped = 0 if strict else sum(not one.against for one in outcomes)
+    failed = sum(bool(one.found or one.fault) or (strict and not one.against) for one in outcomes)
+    skipped = 0 if strict else sum(not one.against and not one.fault for one in outcomes)
     suite = ET.Element(
         "testsuite", name="sdm schema check", tests=str(len(outcomes)), failures=str(failed)
     )
     suite.set("skipped", str(skipped))
     for one in outcomes:
         case = ET.SubElement(
-            suite, "testcase", classname=one.subject, name=printable(str(one.path))
+            suite, "testcase", classname=printable(one.subject), name=printable(str(one.path))
         )
-        if one.found:
+        if one.fault:
+            ET.SubElement(case, "failure", message=printable(one.fault))
+        elif one.found:
             text = "\n".join(f"version {number}: {found}" for number, found in one.found)
             message = f"breaks {one.level} of {one.subject}"
             ET.SubElement(case, "failure", message=message).text = printable(text)

@@ -9,8 +9,9 @@ import typer
 from mesh_events.errors import InvalidValueError, RefusedError
 from mesh_events.schema import compatibility
 from mesh_events.schema.compatibility import Level
-from mesh_events.schema.definition import Kind, Version
+from mesh_events.schema.definition import Kind, Reference, Version
 from mesh_events.spelling import nearest
+from projections.image import Image
 from self_service.cli.framework.exits import NotFoundError, UsageError
 from self_service.cli.framework.options import Shown, command
 from self_service.cli.framework.output import Detail, Format, Listing, note, show
@@ -194,15 +195,12 @@ def check(
     image, registry = mesh.image(), Subjects(mesh)
     others = referred(registry, written.references)
     outcomes = [
-        schema_check.checked(
-            *(image, registry, path, registry.subject(subject or path.stem, key=written.key)),
-            *(level, written.kind, others),
-        )
+        _outcome(image, registry, path, subject or path.stem, written, level, others)
         for path in files
     ]
     if junit is not None:
         schema_check.write_junit(junit, outcomes, strict=strict)
-    unknown = [one.subject for one in outcomes if not one.against]
+    unknown = [one.subject for one in outcomes if not one.against and not one.fault]
     _note_first(registry, unknown)
     columns = ("file", "subject", "compatibility", "against", "outcome", "consumers")
     show(Listing(columns, [_told(one) for one in outcomes]), shown.output)
@@ -211,6 +209,7 @@ def check(
         for one in broken:
             for number, each in one.found:
                 note(f"{one.path}, version {number} of {one.subject}: {each}")
+    _require_usable(outcomes)
     if broken:
         first, (number, each) = broken[0], broken[0].found[0]
         rest = sum(len(one.found) for one in broken) - 1
@@ -227,6 +226,35 @@ def check(
         )
 
 
+def _outcome(
+    image: Image,
+    registry: Subjects,
+    path: Path,
+    name: str,
+    written: Written,
+    level: Level | None,
+    others: tuple[Reference, ...],
+) -> Outcome:
+    """What becomes of one file; one that cannot be compared does not keep others from it."""
+    subject = name
+    try:
+        subject = registry.subject(name, key=written.key)
+        return schema_check.checked(
+            *(image, registry, path, subject), *(level, written.kind, others)
+        )
+    except InvalidValueError as error:
+        return schema_check.faulty(path, subject, error)
+
+
+def _require_usable(outcomes: list[Outcome]) -> None:
+    """Raise InvalidValueError for the first file that could not be compared; tell the others."""
+    faults = [one.fault for one in outcomes if one.fault]
+    for one in faults[1:]:
+        note(one)
+    if faults:
+        raise InvalidValueError(faults[0])
+
+
 def _note_first(registry: Subjects, subjects: list[str]) -> None:
     """Say of what nothing was compared with, which a misspelt name would do as well."""
     known = registry.names() if subjects else []
@@ -240,15 +268,21 @@ def _told(one: Outcome) -> dict[str, Any]:
     return {
         "file": str(one.path),
         "subject": one.subject,
-        "compatibility": one.level,
+        "compatibility": None if one.fault else one.level,
         "against": list(one.against),
-        "outcome": "breaks" if one.found else "may follow" if one.against else "is the first",
+        "outcome": _in_words(one),
         "consumers": list(one.consumers),
         "breaks": [
             {"version": number, "field": each.path, "reason": each.reason, "who": each.who}
             for number, each in one.found
         ],
     }
+
+
+def _in_words(one: Outcome) -> str:
+    if one.fault:
+        return "is not usable"
+    return "breaks" if one.found else "may follow" if one.against else "is the first"
 
 
 def _version(registry: Subjects, subject: str, number: int | None) -> Version:

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -12,6 +13,8 @@ from mesh_events.schema.compatibility import Field, Level
 from mesh_events.schema.definition import Definition, Kind, Reference
 from projections.image import EMPTY
 from self_service.cli.schema import check as schema_check
+from self_service.cli.schema import commands
+from self_service.cli.schema.app import Written
 from self_service.cli.schema.registry import Subjects as RegistrySubjects
 from self_service.cli.schema.registry import Version
 from self_service.cli.schema.subjects import kind_of, read_schema
@@ -193,3 +196,36 @@ def test_a_name_that_leads_elsewhere_is_refused_before_the_registry_is_asked(
     monkeypatch.setattr(RegistrySubjects, "_ask", lambda *_: pytest.fail("the registry was asked"))
     with pytest.raises(InvalidValueError, match="cannot be a subject"):
         RegistrySubjects(profile).subject(name)
+
+
+def test_a_file_that_cannot_be_compared_is_a_failure_that_names_it(tmp_path: Path) -> None:
+    path = Path("a.json")
+    told = InvalidValueError("the registry refuses the schema: Invalid \x00\x1b")
+    out = tmp_path / "schemas.xml"
+    schema_check.write_junit(out, [schema_check.faulty(path, "a\x01-value", told)])
+
+    suite = ET.parse(out).getroot()  # noqa: S314 - it was written just now
+    assert (suite.get("failures"), suite.get("skipped")) == ("1", "0")
+    [failure] = suite.iter("failure")
+    assert (failure.get("message") or "").startswith("a.json: the registry refuses the schema")
+
+
+def test_a_file_that_cannot_be_compared_does_not_stop_the_others(
+    tmp_path: Path,
+) -> None:
+    bad, good = tmp_path / "bad.avsc", tmp_path / "good.avsc"
+    bad.write_text("{")
+    good.write_text('"string"')
+    registry: Any = SimpleNamespace(
+        subject=lambda name, *, key: f"{name}-{key}",
+        draft=lambda _, path, kind, __: read_schema(path, kind),
+        numbers=lambda _: [],
+        level=lambda _: Level.NONE,
+    )
+    found = [
+        commands._outcome(EMPTY, registry, one, one.stem, Written(), None, ())
+        for one in (bad, good)
+    ]
+    assert [bool(one.fault) for one in found] == [True, False]
+    with pytest.raises(InvalidValueError, match=r"bad\.avsc"):
+        commands._require_usable(found)
