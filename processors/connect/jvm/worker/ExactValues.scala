@@ -195,7 +195,7 @@ class ExactValues extends Transformation[SinkRecord] {
 
   /** A sink that leaves fields out may leave out these. */
   private def requireColumns(record: SinkRecord, row: Schema): Unit =
-    if (row != null && !isCut && !ofColumns.containsKey(row)) {
+    if (row != null && Schema.Type.STRUCT.equals(row.`type`) && !isCut && !ofColumns.containsKey(row)) {
       if (ofColumns.size >= mostKnown) ofColumns.clear()
       val fields = row.fields.iterator
       while (fields.hasNext) {
