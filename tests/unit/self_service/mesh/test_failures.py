@@ -117,6 +117,7 @@ def test_status_ends_well_beside_a_domains_server_that_is_being_started(
     one = ServiceStatus(name=service, state=state, since=time.time(), log=Path("log"))
     services = SimpleNamespace(
         protocols=dict,
+        readiness=dict,
         status=lambda **_: [one],
         certified_until=lambda: None,
         separates_domains=True,
@@ -133,6 +134,7 @@ def test_status_lists_what_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     story.told(log, facts.LinkFailed, **fault)
     services = SimpleNamespace(
         protocols=dict,
+        readiness=dict,
         status=lambda **_: [],
         certified_until=lambda: None,
         separates_domains=True,
