@@ -107,11 +107,14 @@ def test_a_decimal_of_any_scale_is_exact_in_a_sink_or_the_sink_fails(
 ) -> None:
     """Two keys are never one row, and no value is rounded in silence."""
     name, database = table
-    columns = "k numeric PRIMARY KEY, v numeric, many numeric[], days date[]"
+    columns = (
+        "k numeric PRIMARY KEY, v numeric, many numeric[], days date[], scaled numeric(5, 2)[]"
+    )
     written = (
         f"INSERT INTO {name} VALUES ({FIRST}, 0.1000000000000000000000001, '{{1.50,NULL,-2e-30}}',"
-        f" '{{2298-05-24,1583-01-01,NULL}}'), ({SECOND}, 3, NULL, '{{}}'),"
-        " (5, 2.675, '{}', NULL), (-1e-40, -1e40, NULL, NULL)"
+        f" '{{2298-05-24,1583-01-01,NULL}}', '{{1.5,NULL,-123.45}}'),"
+        f" ({SECOND}, 3, NULL, '{{}}', '{{}}'),"
+        " (5, 2.675, '{}', NULL, NULL), (-1e-40, -1e40, NULL, NULL, '{0}')"
     )
     capture(sdm, owner, table, request, columns, written)
     database.execute(f"CREATE TABLE {name}_own ({columns})")
@@ -138,8 +141,8 @@ def test_a_decimal_of_any_scale_is_exact_in_a_sink_or_the_sink_fails(
 
     database.execute(f"UPDATE {name} SET v = v / 3 WHERE k = %s", (FIRST,))
     database.execute(f"DELETE FROM {name} WHERE k = %s", (SECOND,))
-    database.execute(f"INSERT INTO {name} VALUES (%s + 0.5, -0.0, NULL, NULL)", (SECOND,))
-    asked = "k, v, many, days::text"
+    database.execute(f"INSERT INTO {name} VALUES (%s + 0.5, -0.0, NULL, NULL, NULL)", (SECOND,))
+    asked = "k, v, many, days::text, scaled::text"
     expected = rows(database, name, asked)
     assert len(expected) == 4
     for suffix in ("record", "own"):
@@ -149,8 +152,9 @@ def test_a_decimal_of_any_scale_is_exact_in_a_sink_or_the_sink_fails(
     kinds = "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute WHERE attnum > 0 "
     for suffix in ("record", "position"):
         made = dict(database.execute(f"{kinds} AND attrelid = '{name}_{suffix}'::regclass"))
-        found = {one: made[one] for one in ("k", "v", "many", "days")}
-        assert found == {"k": "numeric", "v": "numeric", "many": "numeric[]", "days": "date[]"}
+        found = {one: made[one] for one in ("k", "v", "many", "days", "scaled")}
+        decimals = {"k": "numeric", "v": "numeric", "many": "numeric[]", "scaled": "numeric[]"}
+        assert found == {**decimals, "days": "date[]"}
     eventually(
         lambda: (
             {one[0] for one in rows(database, f"{name}_position", "k, v")}

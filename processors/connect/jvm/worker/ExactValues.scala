@@ -15,7 +15,7 @@ import org.apache.kafka.connect.transforms.Transformation
 
 /**
  * Gives Debezium's JDBC sink arrays that a table of PostgreSQL has as they are, in the key and in the
- * value: decimals without a scale (VariableScaleDecimal), which it does not read in an array, and
+ * value: decimals, without a scale (VariableScaleDecimal) or with one, which it does not read in an array, and
  * days, which PostgreSQL is sent as numbers and reads as dates such as 120101, or as texts in the zone
  * and the calendar of Java's Date, are texts.
  *
@@ -317,13 +317,15 @@ object ExactValues {
   private val mostBytes = 61232
   private val dayMs = 86400000L
   private val day = "io.debezium.time.Date"
+  private val decimal = "org.apache.kafka.connect.data.Decimal"
+  private val anyScale = "io.debezium.data.VariableScaleDecimal"
   private val bits = "io.debezium.data.Bits"
   private val uuid = "io.debezium.data.Uuid"
   private val uuids = Pattern.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
   private val ofSource = "__debezium.source.column."
 
   def isOfAnyScale(schema: Schema): Boolean =
-    "io.debezium.data.VariableScaleDecimal".equals(schema.name) &&
+    anyScale.equals(schema.name) &&
       Schema.Type.STRUCT.equals(schema.`type`)
 
   /**
@@ -392,10 +394,15 @@ object ExactValues {
 
   /** Whether values of this type are texts in an array. */
   def isText(schema: Schema): Boolean =
-    isOfAnyScale(schema) || isDay(schema.name) && Schema.Type.INT32.equals(schema.`type`)
+    isOfAnyScale(schema) || isDay(schema.name) && Schema.Type.INT32.equals(schema.`type`) ||
+      decimal.equals(schema.name) && Schema.Type.BYTES.equals(schema.`type`)
 
-  /** By which the sink knows the type: with a name of its own Connect takes no text. */
-  def nameOfText(name: String): String = if (isDay(name)) day else name
+  /**
+   * By which the sink knows the type: with a name of its own Connect takes no text. Of decimals with a
+   * precision the sink asks PostgreSQL for an array of `decimal(5,2)`, which has no such type.
+   */
+  def nameOfText(name: String): String =
+    if (isDay(name)) day else if (decimal.equals(name)) anyScale else name
 
   /** Whether a value of this type may be refused. */
   def isLookedAt(schema: Schema): Boolean = {
@@ -421,7 +428,7 @@ object ExactValues {
     digits != null && Schema.Type.BYTES.equals(digits.schema.`type`) && {
       val bytes = value.getBytes("value")
       value.getInt32("scale") != null && bytes != null &&
-      bytes.length > 0 && bytes.length <= mostBytes && isDecimal(decimal(value))
+      bytes.length > 0 && bytes.length <= mostBytes && isDecimal(decimalOf(value))
     }
   }
 
@@ -440,7 +447,7 @@ object ExactValues {
     }
   }
 
-  private def decimal(value: Struct): BigDecimal =
+  private def decimalOf(value: Struct): BigDecimal =
     new BigDecimal(new BigInteger(value.getBytes("value")), value.getInt32("scale").intValue)
 
   /** Whether a table has an array of such items as they are. */
@@ -456,8 +463,7 @@ object ExactValues {
       !name.startsWith("io.debezium.") && !name.startsWith("org.apache.kafka.connect.data.") ||
       "io.debezium.data.Json".equals(name) || uuid.equals(name) ||
       "io.debezium.data.Enum".equals(name) || "io.debezium.data.Xml".equals(name)
-    else
-      isText(schema) || "org.apache.kafka.connect.data.Decimal".equals(name)
+    else isText(schema)
   }
 
   /** Whether it has the bits alone of which its schema tells, or is no string of bits. */
@@ -480,7 +486,8 @@ object ExactValues {
 
   /** A value of an array as a text. */
   def text(schema: Schema, value: Any): String =
-    if (isOfAnyScale(schema)) decimal(value.asInstanceOf[Struct]).toString
+    if (isOfAnyScale(schema)) decimalOf(value.asInstanceOf[Struct]).toString
+    else if (value.isInstanceOf[BigDecimal]) value.toString
     else if (value.isInstanceOf[util.Date]) dayText(Math.floorDiv(number(value), dayMs))
     else dayText(number(value))
 
