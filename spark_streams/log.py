@@ -29,8 +29,8 @@ _STEP = 16
 _FETCH = 1024 * 1024
 """Bytes of a partition in one response, unless its first batch is larger."""
 LAST_S = 20.0
-"""So long the last records are looked for at most: millions of ends of transactions, which cost a
-domain nothing to write, may stand behind them."""
+"""So long what comes is passed in a search for the last records, at most: millions of ends of
+transactions, which cost a domain nothing to write, may stand behind them."""
 _TOGETHER = 8
 """Partitions that are read at a time: a batch of each is kept meanwhile, of up to 17 MiB."""
 MOST_CONSUMERS = 24
@@ -197,14 +197,12 @@ class KafkaLog:
         """
         found: dict[int, Last] = {}
         left = {p: (low, high) for p, (low, high) in within.items() if low < high}
-        step, over = 1, time.monotonic() + LAST_S
+        step, budget = 1, _Budget(LAST_S)
         while left:
             ranges = {p: (max(low, high - step), high) for p, (low, high) in left.items()}
             for at in range(0, len(ranges), _TOGETHER):
                 some = dict([*ranges.items()][at : at + _TOGETHER])
-                found |= self._search(topic, some, headers, over)
-                if time.monotonic() > over:
-                    raise self._too_long(topic, LAST_S)
+                found |= self._search(topic, some, headers, budget)
             left = {
                 p: (low, ranges[p][0])
                 for p, (low, _) in left.items()
@@ -213,22 +211,26 @@ class KafkaLog:
             step *= _STEP
         return found
 
-    def _search(self, topic: str, ranges: Bounds, headers: bool, over: float) -> dict[int, Last]:
+    def _search(
+        self, topic: str, ranges: Bounds, headers: bool, budget: "_Budget"
+    ) -> dict[int, Last]:
         """The last record of each [start, end), read from the start."""
         left = {p: Search(*within, committed=self._committed) for p, within in ranges.items()}
-        found = {p: one.last(headers=headers) for p, one in self._passed(topic, left, over)}
+        found = {p: one.last(headers=headers) for p, one in self._passed(topic, left, budget)}
+        if left:
+            raise self._too_long(topic, budget.seconds)
         return {partition: last for partition, last in found.items() if last is not None}
 
     def first(self, topic: str, within: Bounds, most_s: float) -> dict[int, Ahead]:
         """The first record in each range, as far as there is time to look for it."""
         found = {p: Ahead(low, False, low >= high) for p, (low, high) in within.items()}
         left = [p for p, (low, high) in within.items() if low < high]
-        over = time.monotonic() + most_s
+        budget = _Budget(most_s)
         for at in range(0, len(left), _TOGETHER):
             ways = {
                 p: First(*within[p], committed=self._committed) for p in left[at : at + _TOGETHER]
             }
-            for _ in self._passed(topic, dict(ways), over):
+            for _ in self._passed(topic, dict(ways), budget):
                 pass
             for p, one in ways.items():
                 is_record = one.last(headers=False) is not None
@@ -245,11 +247,11 @@ class KafkaLog:
     ) -> None:
         """Hand each record of each range to `take`, with its partition; a partition's in order."""
         left = [(p, low, high) for p, (low, high) in within.items() if low < high]
-        over = time.monotonic() + most_s
+        budget = _Budget(most_s)
         for at in range(0, len(left), _TOGETHER):
             some = left[at : at + _TOGETHER]
             ways = {p: Each(low, high, partial(take, p), names) for p, low, high in some}
-            for _ in self._passed(topic, ways, over):
+            for _ in self._passed(topic, ways, budget):
                 pass
             if ways:
                 raise self._too_long(topic, most_s)
@@ -258,19 +260,20 @@ class KafkaLog:
         return TooLongError(f"reading {topic} {self._where}", seconds)
 
     def _passed(
-        self, topic: str, left: dict[int, Passed], over: float
+        self, topic: str, left: dict[int, Passed], budget: "_Budget"
     ) -> Iterator[tuple[int, Passed]]:
         """Each partition once its way is done; it is not kept until all are: each holds a batch.
 
-        Those that are not done at the time `over` stay in `left`.
+        Those that are not done when the budget is used up stay in `left`. What one waits for, its
+        turn or an answer of Kafka, does not count: only what comes and is passed.
         """
         with self._clients(topic) as clients:
             if clients.raw is None:
                 clients.raw = RawTopics(self._connection, self._timeout_s)
             deadline = time.monotonic() + self._timeout_s
-            while left and time.monotonic() <= over:
+            while left and budget.left_s > 0:
                 offsets = {partition: one.position for partition, one in left.items()}
-                if self._took(clients.raw, topic, offsets, left, deadline):
+                if self._took(clients.raw, topic, offsets, left, deadline, budget):
                     deadline = time.monotonic() + self._timeout_s
                 for partition in [p for p, one in left.items() if one.is_done]:
                     yield partition, left.pop(partition)
@@ -282,6 +285,7 @@ class KafkaLog:
         offsets: Mapping[int, int],
         left: Mapping[int, Way],
         deadline: float,
+        budget: "_Budget",
     ) -> bool:
         """Take in one response; whether there was anything in it for somebody."""
         doing = f"reading the end of {topic} {self._where}"
@@ -293,6 +297,7 @@ class KafkaLog:
                 raise
             time.sleep(_POLL_S)
             return False
+        came = time.monotonic()
         for partition, answer in answers.items():
             if answer is None:
                 place = f"partition {partition} has nothing at {offsets[partition]} any more"
@@ -303,6 +308,7 @@ class KafkaLog:
                 place = f"partition {partition} cannot be read behind {offsets[partition]}: {error}"
                 raise InfrastructureError(f"{doing}: {place}", retriable=False) from error
         moved = any(one.is_done or one.position != offsets[p] for p, one in left.items())
+        budget.spend(time.monotonic() - came)
         if not moved and time.monotonic() > deadline:
             raise InfrastructureError(
                 f"{doing}: no answer for partitions {sorted(left)}", retriable=True
@@ -310,6 +316,17 @@ class KafkaLog:
         if not moved:
             time.sleep(_POLL_S)
         return moved
+
+
+class _Budget:
+    """How long one search may pass what comes."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = self.left_s = seconds
+
+    def spend(self, seconds: float) -> None:
+        """Take from it."""
+        self.left_s -= seconds
 
 
 @dataclass(slots=True)

@@ -24,7 +24,7 @@ from mesh_events.schema.size import (
     require_bounded,
     require_expandable,
 )
-from mesh_events.schema.times import require_one_meaning
+from mesh_events.schema.times import require_one_default, require_one_meaning
 
 UNSUPPORTED = "unsupported_pattern"
 MOST_PLACES = 1000
@@ -153,6 +153,7 @@ def require_usable(text: str, subject: str) -> None:
     schema = parsed(text, subject)
     require_patterns(schema, subject)
     require_one_meaning(schema, subject)
+    require_one_default(schema, subject)
 
 
 def require_patterns(schema: Any, subject: str) -> None:

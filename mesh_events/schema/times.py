@@ -86,6 +86,31 @@ def _has_two_defaults(field: Any) -> bool:
     return not all(_is_same(field["default"], one) for one in named)
 
 
+def require_one_default(schema: Any, subject: str) -> None:
+    """Raise RefusedError `schema_not_usable` for a field with two defaults.
+
+    Args:
+        schema: bounded, see `size.require_bounded`.
+        subject: what an error names.
+    """
+    for place, field in _places(with_full_names(schema)):
+        if _has_two_defaults(field):
+            raise RefusedError(
+                "schema_not_usable",
+                f"{subject}: {place} has a default, and another one in connect.default: leave the "
+                "one that is meant",
+            )
+
+
+def _places(schema: Any) -> list[tuple[str, Any]]:
+    """(record's name and the field's, field) of each field."""
+    return [
+        (f"{record}.{field['name']}", field)
+        for record, one in named_types(schema).items()
+        for field in fields_of(one)
+    ]
+
+
 def require_one_meaning(schema: Any, subject: str) -> None:
     """Raise RefusedError `schema_not_usable` for what is another value by each of its marks.
 
@@ -94,19 +119,7 @@ def require_one_meaning(schema: Any, subject: str) -> None:
         subject: what an error names.
     """
     schema = with_full_names(schema)
-    fields = [
-        (f"{record}.{field['name']}", field)
-        for record, one in named_types(schema).items()
-        for field in fields_of(one)
-    ]
-    for place, field in fields:
-        if _has_two_defaults(field):
-            raise RefusedError(
-                "schema_not_usable",
-                f"{subject}: {place} has a default, and another one in connect.default: leave the "
-                "one that is meant",
-            )
-    left = [("the value", schema), *((place, field["type"]) for place, field in fields)]
+    left = [("the value", schema), *((place, one["type"]) for place, one in _places(schema))]
     while left:
         place, one = left.pop()
         if scales := _scales(one):

@@ -57,6 +57,7 @@ class Standby:
             except StateFaultError:
                 raise
             except MeshError as error:
+                self._reached = False
                 log.warning("standby_cannot_read", error=str(error))
                 await asyncio.sleep(AGAIN_S)
 

@@ -53,10 +53,12 @@ class Progress(Generic[F]):
         begin = {p: max(at, memory.searched.get(p, 0)) for p, at in known.items()}
         found = ahead(source, flow.source_topic, begin, _SEARCH_S)
         before = memory.waiting
+        stands = {p: before[p] for p, at in known.items() if p in before and before[p][0] == at}
+        # what there was no time to search has not come any further
         waiting = {
-            p: before[p] if p in before and before[p][0] == known[p] else (known[p], now)
+            p: stands.get(p, (known[p], now))
             for p, one in found.items()
-            if one.is_record
+            if one.is_record or (p in stands and not one.is_known)
         }
         searched = {p: one.offset for p, one in found.items()}
         self._memory.change(flow, waiting=waiting, searched=searched)

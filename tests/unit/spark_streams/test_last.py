@@ -320,3 +320,22 @@ def test_a_search_for_the_first_record_goes_on_where_the_one_before_had_to_end(
     assert not found[0].is_none
     later = endless.first("topic", {0: (found[0].offset, END)}, 0.1)
     assert later[0].offset > found[0].offset
+
+
+def test_an_answer_that_comes_late_counts_for_nothing_in_the_budget(
+    endless: KafkaLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kafka may stand still for seconds: a link must not end over it."""
+    clock = [0.0]
+
+    class Late(Topic):
+        def fetch(
+            self, topic: str, offsets: Mapping[int, int], *more: int, **names: bool
+        ) -> dict[int, Answer]:
+            clock[0] += 30
+            return super().fetch(topic, offsets, *more, **names)
+
+    monkeypatch.setattr(module, "RawTopics", Late)
+    monkeypatch.setattr(module.time, "monotonic", lambda: clock[0])
+    found = endless.last("topic", dict.fromkeys(range(20), (0, 1)))
+    assert found == {number: Last(0, ()) for number in range(20)}

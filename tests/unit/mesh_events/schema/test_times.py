@@ -7,7 +7,7 @@ import pytest
 from mesh_events.errors import RefusedError
 from mesh_events.schema.compatibility import misread
 from mesh_events.schema.patterns import require_usable
-from mesh_events.schema.times import require_one_meaning, times_of
+from mesh_events.schema.times import require_one_default, require_one_meaning, times_of
 
 MICROS = "io.debezium.time.MicroTimestamp"
 
@@ -105,9 +105,9 @@ def test_a_field_with_two_defaults_is_refused_with_the_place(
         return {"type": "record", "name": "shop.In", "fields": [field]}
 
     with pytest.raises(RefusedError, match=r"shop\.In\.at has a default, and another") as told:
-        require_one_meaning(with_default(named), "east.t-value")
+        require_one_default(with_default(named), "east.t-value")
     assert told.value.code == "schema_not_usable"
-    require_one_meaning(with_default(default), "east.t-value")
+    require_one_default(with_default(default), "east.t-value")
 
 
 def test_a_schema_that_is_to_be_registered_is_asked() -> None:
