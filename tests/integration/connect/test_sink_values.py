@@ -126,8 +126,8 @@ def test_a_decimal_of_any_scale_is_exact_in_a_sink_or_the_sink_fails(
     sink("position")
     sink("own", "--key", "record", "--set", "dialect.postgres.unnest.insert.enabled=false")
     # it may be active for a moment: the table is looked at with the first record
-    sink("old", "--key", "record", "--no-wait")
-    sink("domain", "--key", "record", "--no-wait")
+    sink("old", "--key", "record", "--until", "decided")
+    sink("domain", "--key", "record", "--until", "decided")
 
     def failure(suffix: str) -> str:
         shown = sdm(*NOUN, "describe", f"{owner.name}.{name}-{suffix}").document
@@ -367,7 +367,7 @@ def test_the_words_of_a_tsvector_are_as_they_were_or_the_sink_fails(
     capture(sdm, owner, table, request, "id int PRIMARY KEY, v tsvector", written)
     database.execute(f"CREATE TABLE {name}_old (id int PRIMARY KEY, v tsvector)")
     sink("record", "--key", "record")
-    sink("old", "--key", "record", "--no-wait")
+    sink("old", "--key", "record", "--until", "decided")
     expected = rows(database, name, "id, v::text")
     assert expected == [(1, "'fat cat':1 'it''s':2 'plain'")]
     eventually(lambda: rows(database, f"{name}_record", "id, v") == expected, "the words are there")

@@ -330,10 +330,10 @@ def test_an_answer_that_comes_late_counts_for_nothing_in_the_budget(
 
     class Late(Topic):
         def fetch(
-            self, topic: str, offsets: Mapping[int, int], *more: int, **names: bool
+            self, _: str, offsets: Mapping[int, int], *__: int, **___: bool
         ) -> dict[int, Answer]:
             clock[0] += 30
-            return super().fetch(topic, offsets, *more, **names)
+            return super().fetch(_, offsets)
 
     monkeypatch.setattr(module, "RawTopics", Late)
     monkeypatch.setattr(module.time, "monotonic", lambda: clock[0])
