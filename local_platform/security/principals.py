@@ -158,13 +158,14 @@ def _require_answer(admin: Any, login: Connection, timeout_s: float) -> None:
         [made] = admin.create_topics(
             [NewTopic(_NO_TOPIC, 1, 1)], validate_only=True, request_timeout=timeout_s
         ).values()
-        if made.exception(timeout_s) is not None and not _is_answer(made.exception()):
-            made.result()
+        refusal = made.exception(timeout_s)
+        if refusal is not None and not _is_answer(refusal):
+            raise refusal
     except (KafkaException, TimeoutError) as fault:
         raise NotReadyError(f"Kafka at {login.bootstrap_servers}: {fault}") from fault
 
 
-def _is_answer(fault: BaseException | None) -> bool:
+def _is_answer(fault: BaseException) -> bool:
     return isinstance(fault, KafkaException) and fault.args[0].code() in _ANSWERS
 
 
