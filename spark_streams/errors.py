@@ -8,7 +8,7 @@
 | `source_gap` | no | the source no longer has the records that come next |
 | `source_truncated` | no | the source ends before what was copied already |
 | `destination_foreign` | no | the destination, or a record in it, is not this link's |
-| `destination_unreadable` | no | a record at the end of the destination unpacks to too much |
+| `destination_unreadable` | no | a tail that unpacks to too much, or is not found in time |
 | `destination_lost` | no | the destination was deleted, emptied or cut off |
 | `too_much_again` | no | a statement would have to look through too many of its records |
 | `partitions_differ` | no | source and destination have another number of partitions |
