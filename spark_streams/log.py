@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from mesh_events.errors import InfrastructureError, StateFaultError
 from mesh_events.kafka.connection import Connection, translating
-from mesh_events.kafka.raw_fetch import RawTopics
+from mesh_events.kafka.raw_fetch import Answer, RawTopics
 from spark_streams.last import Each, First, Last, Search, Way
 
 Passed = TypeVar("Passed", bound=Way)
@@ -28,6 +28,8 @@ _TRY_S = 2.0
 _STEP = 16
 _FETCH = 1024 * 1024
 """Bytes of a partition in one response, unless its first batch is larger."""
+_BEGIN = 16 * 1024
+"""As many of a search that mostly ends with the first record; eight times as many each time."""
 LAST_S = 20.0
 """So long what comes is passed in a search for the last records, at most: millions of ends of
 transactions, which cost a domain nothing to write, may stand behind them."""
@@ -230,7 +232,7 @@ class KafkaLog:
             ways = {
                 p: First(*within[p], committed=self._committed) for p in left[at : at + _TOGETHER]
             }
-            for _ in self._passed(topic, dict(ways), budget):
+            for _ in self._passed(topic, dict(ways), budget, _BEGIN):
                 pass
             for p, one in ways.items():
                 is_record = one.last(headers=False) is not None
@@ -260,7 +262,7 @@ class KafkaLog:
         return TooLongError(f"reading {topic} {self._where}", seconds)
 
     def _passed(
-        self, topic: str, left: dict[int, Passed], budget: "_Budget"
+        self, topic: str, left: dict[int, Passed], budget: "_Budget", most: int = _FETCH
     ) -> Iterator[tuple[int, Passed]]:
         """Each partition once its way is done; it is not kept until all are: each holds a batch.
 
@@ -273,31 +275,41 @@ class KafkaLog:
             deadline = time.monotonic() + self._timeout_s
             while left and budget.left_s > 0:
                 offsets = {partition: one.position for partition, one in left.items()}
-                if self._took(clients.raw, topic, offsets, left, deadline, budget):
+                answers = self._fetched(clients.raw, topic, offsets, most, deadline)
+                if answers and self._took(topic, answers, left, deadline, budget):
                     deadline = time.monotonic() + self._timeout_s
+                most = min(8 * most, _FETCH)
                 for partition in [p for p, one in left.items() if one.is_done]:
                     yield partition, left.pop(partition)
 
-    def _took(
+    def _fetched(
         self,
         raw: RawTopics,
         topic: str,
         offsets: Mapping[int, int],
+        most: int,
+        deadline: float,
+    ) -> dict[int, Answer | None]:
+        """One response; nothing while a leader is away, or a topic is a new one."""
+        try:
+            return raw.fetch(topic, offsets, most, committed=self._committed)
+        except InfrastructureError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_POLL_S)
+            return {}
+
+    def _took(
+        self,
+        topic: str,
+        answers: Mapping[int, Answer | None],
         left: Mapping[int, Way],
         deadline: float,
         budget: "_Budget",
     ) -> bool:
         """Take in one response; whether there was anything in it for somebody."""
         doing = f"reading the end of {topic} {self._where}"
-        try:
-            answers = raw.fetch(topic, offsets, _FETCH, committed=self._committed)
-        except InfrastructureError:
-            # a leader that died, or a topic that is a new one
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(_POLL_S)
-            return False
-        came = time.monotonic()
+        came, offsets = time.monotonic(), {p: one.position for p, one in left.items()}
         for partition, answer in answers.items():
             if answer is None:
                 place = f"partition {partition} has nothing at {offsets[partition]} any more"
