@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from mesh_events.errors import InvalidValueError
+from mesh_events.errors import InvalidValueError, RefusedError
 from mesh_events.schema.compatibility import Break, Change, Level, breaks, changes
 from mesh_events.schema.definition import Definition, Kind, Reference, Version
 from projections.image import Image
@@ -23,6 +23,7 @@ class Outcome:
     found: (version, place) of each break.
     consumers: applications, statements and connectors that read the topic.
     fault: why it could not be compared; "" where it was.
+    code: of that refusal.
     """
 
     path: Path
@@ -32,13 +33,18 @@ class Outcome:
     found: tuple[tuple[int, Break], ...]
     consumers: tuple[str, ...]
     fault: str = ""
+    code: str = ""
 
 
-def faulty(path: Path, subject: str, error: InvalidValueError) -> Outcome:
+UNUSABLE = ("invalid_value", "schema_not_usable", "unsupported_pattern")
+"""Codes of a refusal that is about one file."""
+
+
+def faulty(path: Path, subject: str, error: RefusedError) -> Outcome:
     """The outcome of a file that cannot be compared."""
     told = str(error)
     named = told if str(path) in told else f"{path}: {told}"
-    return Outcome(path, subject, Level.NONE, (), (), (), named)
+    return Outcome(path, subject, Level.NONE, (), (), (), named, error.code)
 
 
 def checked(

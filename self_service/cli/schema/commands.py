@@ -242,17 +242,24 @@ def _outcome(
         return schema_check.checked(
             *(image, registry, path, subject), *(level, written.kind, others)
         )
-    except InvalidValueError as error:
+    except RefusedError as error:
+        if error.code not in schema_check.UNUSABLE:
+            raise
         return schema_check.faulty(path, subject, error)
 
 
 def _require_usable(outcomes: list[Outcome]) -> None:
-    """Raise InvalidValueError for the first file that could not be compared; tell the others."""
-    faults = [one.fault for one in outcomes if one.fault]
+    """Raise the refusal of the first file that could not be compared; tell the others."""
+    faults = [one for one in outcomes if one.fault]
     for one in faults[1:]:
-        note(one)
+        note(one.fault)
     if faults:
-        raise InvalidValueError(faults[0])
+        first = faults[0]
+        raise (
+            InvalidValueError(first.fault)
+            if first.code == "invalid_value"
+            else RefusedError(first.code, first.fault)
+        )
 
 
 def _note_first(registry: Subjects, subjects: list[str]) -> None:

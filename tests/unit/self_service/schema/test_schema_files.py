@@ -229,3 +229,39 @@ def test_a_file_that_cannot_be_compared_does_not_stop_the_others(
     assert [bool(one.fault) for one in found] == [True, False]
     with pytest.raises(InvalidValueError, match=r"bad\.avsc"):
         commands._require_usable(found)
+
+
+def compared(registry: Any) -> list[schema_check.Outcome]:
+    """Outcomes of two files; the registry is asked for the first one's name first."""
+    return [
+        commands._outcome(EMPTY, registry, Path(f"{one}.avsc"), one, Written(), None, ())
+        for one in ("odd", "good")
+    ]
+
+
+def test_a_file_that_the_mesh_refuses_is_told_with_its_code_beside_the_others() -> None:
+    def draft(subject: str, *_: Any) -> Definition:
+        if subject == "odd":
+            raise RefusedError("unsupported_pattern", "the pattern of a looks back")
+        return Definition(Kind.AVRO, '"string"')
+
+    registry: Any = SimpleNamespace(
+        subject=lambda name, *, key: name,
+        draft=draft,
+        numbers=lambda _: [],
+        level=lambda _: Level.NONE,
+    )
+    found = compared(registry)
+    assert [bool(one.fault) for one in found] == [True, False]
+    with pytest.raises(RefusedError, match=r"odd\.avsc: the pattern of a looks back") as told:
+        commands._require_usable(found)
+    assert told.value.code == "unsupported_pattern"
+
+
+def test_a_refusal_that_is_not_about_a_file_ends_the_check() -> None:
+    def denied(*_: Any) -> Definition:
+        raise RefusedError("registry_denied", "the login may not read it")
+
+    registry: Any = SimpleNamespace(subject=lambda name, *, key: name, draft=denied)
+    with pytest.raises(RefusedError, match="may not read"):
+        compared(registry)
