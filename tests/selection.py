@@ -104,6 +104,11 @@ def drawn(cases: Sequence[Case], n: int) -> list[Case]:
     return list(cases) if is_long() else _sample(cases, n, DRAW)
 
 
+def draws(of: object) -> random.Random:
+    """The random numbers of one test, or of a part of it: others in each run, see `DRAW`."""
+    return random.Random(f"{DRAW} {of}")
+
+
 def are_named(arguments: Iterable[str]) -> bool:
     """Whether all that was asked for are single tests."""
     asked = list(arguments)

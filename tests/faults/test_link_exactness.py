@@ -19,6 +19,7 @@ from tests.conftest import new_settings
 from tests.faults.copy_checker import differences, missing, read
 from tests.faults.spark_server import SparkServer
 from tests.links.real import QUICK, RealLink
+from tests.selection import draws
 
 pytestmark = pytest.mark.slow
 
@@ -131,7 +132,7 @@ def link(platform: Endpoints, server: SparkServer) -> Iterator[KilledLink]:
 @pytest.mark.timeout(900)
 @pytest.mark.long
 def test_the_copy_is_exact_after_ten_kills_of_the_server_under_load(link: KilledLink) -> None:
-    chance = random.Random(20261121)
+    chance = draws("kills")
     load = Load(link, 1)
     load.start()
     try:

@@ -1,6 +1,5 @@
 """What a link must survive, and what must close it rather than let it copy wrong data."""
 
-import random
 import time
 from functools import partial
 
@@ -13,6 +12,7 @@ from tests.faults.run.fault import Fault
 from tests.faults.run.judge import all_is_right, topic_id
 from tests.faults.run.stage import PARTITIONS, WAIT_S, Copied, Stage, eventually
 from tests.kafka_client import delete_and_create
+from tests.selection import draws
 
 ROUNDS = 4
 RECORDS = 400
@@ -20,7 +20,7 @@ RECORDS = 400
 
 def kill_spark_repeatedly(stage: Stage) -> float:
     """At any moment: while it copies, while it has just started; the longest recovery counts."""
-    chance, longest = random.Random(20261121), 0.0
+    chance, longest = draws("links"), 0.0
     for _ in range(ROUNDS):
         began = time.monotonic()
         before = stage.kill(stage.spark)

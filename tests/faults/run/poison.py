@@ -1,6 +1,5 @@
 """Records that nobody can use among those of the load, and a reader that cannot keep up."""
 
-import random
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from tests.faults.run.fault import Fault
 from tests.faults.run.judge import all_is_right
 from tests.faults.run.stage import WAIT_S, Stage
 from tests.mesh_kit import fresh
+from tests.selection import draws
 
 TIMES = 8
 """How often each kind of poison is written."""
@@ -49,7 +49,7 @@ def _altered(wire: Wire) -> list[tuple[str, bytes]]:
 
 def poison(stage: Stage) -> float:
     """Every kind several times in any order, between what honest domains say."""
-    chance = random.Random(20261121)
+    chance = draws("poison")
     kinds = [kind for kind in KINDS for _ in range(TIMES)]
     chance.shuffle(kinds)
     written: dict[int, str] = {}

@@ -1,6 +1,5 @@
 """No record and no version of a schema ends a sink whose columns were made of others."""
 
-import random
 from decimal import Decimal
 from string import ascii_letters
 from typing import Any
@@ -22,6 +21,7 @@ from tests.integration.connect.test_sink_values import (
 from tests.integration.connect_owner import owner
 from tests.integration.test_cli import Party, Sdm, sdm
 from tests.kafka_client import eventually
+from tests.selection import draws
 
 __all__ = ["owner", "sdm", "sink", "table"]
 pytestmark = pytest.mark.slow
@@ -127,7 +127,7 @@ def test_a_key_that_is_larger_than_an_index_takes_is_a_dead_letter_and_the_next_
     sdm("topic", "create", topic, "--partitions", "1", "-d", owner.name)
     writing = Writing(mesh, topic)
     # a text that PostgreSQL cannot press together
-    text = "".join(random.Random(7).choices(ascii_letters, k=3000))
+    text = "".join(draws("text").choices(ascii_letters, k=3000))
     for number, length in enumerate((2700, MOST_BYTES + 1, MOST_BYTES, 1)):
         writing({"k": text[:length]}, {"n": number})
     half = MOST_BYTES // 2

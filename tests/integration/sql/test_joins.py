@@ -20,6 +20,7 @@ from spark_streams.sql.running.tables import settings
 from tests.integration.sql.join_oracle import Join, results
 from tests.integration.sql.records import Statement, record, wire
 from tests.kafka_client import topic_id
+from tests.selection import draws
 
 pytestmark = pytest.mark.platform
 
@@ -172,7 +173,7 @@ class Topics:
 
 @pytest.fixture(scope="module")
 def tables() -> dict[str, Sample]:
-    return samples(random.Random(5))
+    return samples(draws("tables"))
 
 
 @pytest.fixture(scope="module")
@@ -207,7 +208,7 @@ def test_each_join_finds_the_rows_of_its_own_table(
     topics: Topics, tables: dict[str, Sample], seed: int
 ) -> None:
     """Two to four tables in any order, INNER and LEFT mixed."""
-    chance = random.Random(seed)
+    chance = draws(f"joins {seed}")
     stream, order = orders(chance), chance.sample(list(tables), chance.randint(2, 4))
     joined = [(name, chance.random() < 0.6) for name in order]
     text, wanted = expected(tables, joined, stream)
@@ -220,7 +221,7 @@ def test_each_join_finds_the_rows_of_its_own_table(
 def test_tables_with_keys_of_one_type_are_told_apart(
     topics: Topics, tables: dict[str, Sample], order: tuple[str, str], outer: tuple[bool, bool]
 ) -> None:
-    stream = orders(random.Random(17))
+    stream = orders(draws("keys of one type"))
     text, wanted = expected(tables, list(zip(order, outer, strict=True)), stream)
     assert wanted
     assert topics.values(text, {name: name for name in order}, stream) == wanted
@@ -229,7 +230,7 @@ def test_tables_with_keys_of_one_type_are_told_apart(
 def test_one_topic_is_joined_twice_by_different_columns(
     topics: Topics, tables: dict[str, Sample]
 ) -> None:
-    stream, rows = orders(random.Random(23)), tables["city"].rows
+    stream, rows = orders(draws("one topic twice")), tables["city"].rows
     text = (
         "SELECT c.id, a.name AS home, b.name AS other FROM x c "
         "LEFT JOIN t a ON c.cust = a.cid LEFT JOIN t b ON b.cid = c.cust + 1"
@@ -247,7 +248,7 @@ def test_one_topic_is_joined_twice_by_different_columns(
 def test_a_join_by_a_column_of_the_table_before_it(
     topics: Topics, tables: dict[str, Sample]
 ) -> None:
-    stream = orders(random.Random(29))
+    stream = orders(draws("a column of the table before it"))
     text = (
         "SELECT c.id, city.name AS city, tier.name AS tier FROM x c "
         "LEFT JOIN t city ON c.cust = city.cid JOIN t2 tier ON tier.cid = city.cid"

@@ -1,6 +1,5 @@
 """Tables that are looked up: real topics, read by Spark's executors, held against a dict."""
 
-import random
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from spark_streams.jvm import register
 from spark_streams.sql.running.tables import settings
 from tests.integration.sql.records import Statement, record, wire
 from tests.kafka_client import delete_and_create, eventually, topic_id
+from tests.selection import draws
 
 pytestmark = pytest.mark.platform
 
@@ -140,7 +140,7 @@ def test_a_condition_on_the_row_is_part_of_the_join(spark: Any, table: Table) ->
 
 
 def test_every_row_is_what_a_dict_says_after_random_changes(spark: Any, table: Table) -> None:
-    chance, known, said = random.Random(3), {}, []
+    chance, known, said = draws("rows"), {}, []
     for number in range(3000):
         userid, dice = chance.randrange(200), chance.random()
         if dice < 0.8:

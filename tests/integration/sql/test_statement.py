@@ -34,6 +34,7 @@ from spark_streams.tail import read_tail
 from tests.integration.sql.records import record, wire
 from tests.kafka_client import topic_id
 from tests.mesh_kit import eventually
+from tests.selection import draws
 
 pytestmark = pytest.mark.platform
 
@@ -194,7 +195,7 @@ def running(platform: Endpoints, server: tuple[str, str]) -> Iterator[Running]:
 
 def test_a_join_that_is_stopped_under_load_loses_and_doubles_nothing(running: Running) -> None:
     """Names change between the incarnations; what came out once stays as it was."""
-    users, chance, turns, each = range(40), random.Random(7), 4, 5000
+    users, chance, turns, each = range(40), draws("names"), 4, 5000
     known = [userid for userid in users if userid % 4]
     for turn in range(turns):
         running.know({userid: f"{turn}-{userid}" for userid in known})
@@ -239,7 +240,7 @@ def test_a_record_whose_row_changes_before_a_restart_is_neither_lost_nor_doubled
     running: Running,
 ) -> None:
     """What Spark had sent to one topic stands there, and not all that it had sent to the other."""
-    chance = random.Random(2)
+    chance = draws("left")
     running.know({1: "good", 2: "%zz"})
     # all in one partition, at the offsets 0 to 4
     for number, userid in ((0, 1), (2, 2), (4, 1), (50, 1), (6, 2)):
@@ -284,7 +285,7 @@ def assert_names_go_on(results: list[tuple[int, int, str]]) -> None:
 
 def test_a_changed_row_is_in_every_record_after_it(running: Running) -> None:
     """A change is followed, how soon is not said; behind it nobody sees the row before it."""
-    chance, numbers = random.Random(1), itertools.count(10_000_001, 10)
+    chance, numbers = draws("changes"), itertools.count(10_000_001, 10)
     running.know({1: "old", 2: None})
     running.click(range(1, 2), range(1, 2), chance)
     running.start()

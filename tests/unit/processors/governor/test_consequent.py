@@ -1,6 +1,5 @@
 """What follows from the state is found as by a look at all of it, where something changed."""
 
-import random
 from dataclasses import replace
 
 import pytest
@@ -16,6 +15,7 @@ from projections.replay import entry_of
 from tests import paper_story as story
 from tests.fixtures.record import STORIES
 from tests.paper_log import PaperLog
+from tests.selection import draws
 
 BY = "paper/1"
 
@@ -30,7 +30,7 @@ def test_after_each_record_the_same_is_due_as_for_the_whole_state(name: str) -> 
 
 
 def test_whoever_asks_now_and_then_misses_nothing() -> None:
-    chance = random.Random(7)
+    chance = draws("asked")
     for make in STORIES.values():
         found, image = Consequent(), Image()
         for record in make().records:

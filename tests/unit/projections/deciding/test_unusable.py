@@ -1,6 +1,5 @@
 """Unusable records without a decision: runs, what ends them, and what they cost."""
 
-import random
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +19,7 @@ from projections.image import Image
 from projections.table import Layered
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key
+from tests.selection import draws
 
 GARBAGE = Fault(FaultCode.GARBAGE, "no Avro")
 
@@ -348,7 +348,7 @@ def test_a_record_is_looked_up_at_the_same_cost_however_many_runs_there_are() ->
 
 def test_runs_are_found_by_their_place_after_any_decisions(log: PaperLog) -> None:
     """A range of another version may begin and end inside of runs, and spare some records."""
-    chance = random.Random(5)
+    chance = draws("runs")
     for _ in range(200):
         known, open_ = unusable.EMPTY, set[int]()
         for offset in range(80):

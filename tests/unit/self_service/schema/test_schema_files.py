@@ -246,7 +246,7 @@ def test_a_file_that_the_mesh_refuses_is_told_with_its_code_beside_the_others() 
         return Definition(Kind.AVRO, '"string"')
 
     registry: Any = SimpleNamespace(
-        subject=lambda name, *, key: name,
+        subject=lambda name, **_: name,
         draft=draft,
         numbers=lambda _: [],
         level=lambda _: Level.NONE,
@@ -262,6 +262,6 @@ def test_a_refusal_that_is_not_about_a_file_ends_the_check() -> None:
     def denied(*_: Any) -> Definition:
         raise RefusedError("registry_denied", "the login may not read it")
 
-    registry: Any = SimpleNamespace(subject=lambda name, *, key: name, draft=denied)
+    registry: Any = SimpleNamespace(subject=lambda name, **_: name, draft=denied)
     with pytest.raises(RefusedError, match="may not read"):
         compared(registry)
