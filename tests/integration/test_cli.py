@@ -303,14 +303,13 @@ def test_a_line_that_does_not_fit_the_schema_writes_nothing(
     assert len(sdm("topic", "consume", topic, "-d", owner.name).lines) == 2
 
 
-def test_a_missing_topic_is_told_at_once_to_who_writes(sdm: Sdm, owner: Party) -> None:
-    topic, began = f"{owner.name}.none", time.monotonic()
+def test_a_missing_topic_is_told_to_who_writes_with_what_makes_it(sdm: Sdm, owner: Party) -> None:
+    topic = f"{owner.name}.none"
     told = sdm(
         *("topic", "produce", topic, "--value", "x", "-d", owner.name), code=ExitCode.NOT_FOUND
     )
+    # a producer that does not look first waits for 30 s, and cannot say why
     assert f"sdm topic create {topic}" in told.err
-    # a producer that does not look first waits for 30 s
-    assert time.monotonic() - began < 15
 
 
 @pytest.mark.parametrize("setting", ["foo=bar", "retention.ms=soon"])

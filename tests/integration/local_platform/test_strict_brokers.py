@@ -153,10 +153,8 @@ def test_an_open_session_ends_soon_after_its_login_got_a_new_password(strict: Me
 
     assert taken()
     shop.rotate(shop.name)
-    rotated = time.monotonic()
     assert strict.login(shop.name).password != before.password
-    eventually(lambda: not taken(), "the old session ends", LIVES_S)
-    assert time.monotonic() - rotated < 2 * REAUTH_S + 5
+    eventually(lambda: not taken(), "the old session ends", 2 * REAUTH_S + 5)
     assert KafkaError._AUTHENTICATION in refused
     shop.fill(topic, b"with the new password")
 

@@ -1,5 +1,4 @@
 import socket
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -49,13 +48,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_mesh_that_does_not_run_is_told_at_once(home: Path) -> None:
-    began = time.monotonic()
+def test_a_mesh_that_does_not_run_is_told_with_what_starts_it(home: Path) -> None:
     told = sdm("catalog", "list", home=home)
     assert told.exit_code == ExitCode.INFRASTRUCTURE
     assert "no broker of cluster east answers at 127.0.0.1:" in told.stderr
     assert "sdm up" in told.stderr
-    assert time.monotonic() - began < 8
 
 
 def test_the_current_domain_reads_and_else_the_operator(
