@@ -25,7 +25,7 @@ GROWING = {
     "CAST(s AS decimal(38,0))": "CAST",
     "size(transform(split(s, ''), x -> length(s)))": "transform",
 }
-"""Text -> the function that is named; without a bound a batch takes a minute, or ends the server."""
+"""Text -> the function that is named. Without a bound a batch takes a minute, or ends Spark."""
 
 
 def run(spark: Any, text: str, *values: dict[str, Any]) -> list[Read]:
