@@ -6,10 +6,10 @@ from dataclasses import dataclass
 _LOG = ("mesh_events", "schemas", "projections")
 _WORKER = (*_LOG, "processors")
 _CLUSTERS = ("local_platform/jvm", "local_platform/services")
-_FLOWS = ("processors/keepers/flows", "processors/clusters")
+_FLOWS = ("processors/controllers/flows", "processors/clusters")
 _ALL = ("benchmarks/report.py", "benchmarks/scratch.py", "requirements.lock", "local_platform/jars")
 """Of every benchmark: versions of libraries and servers, and how Java is run."""
-_STATEMENTS = ("spark_streams", "processors/keepers/statements", *_FLOWS, *_CLUSTERS)
+_STATEMENTS = ("spark_streams", "processors/controllers/statements", *_FLOWS, *_CLUSTERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
         "benchmarks/members.py",
         "spark_streams",
         "processors/mirror",
-        "processors/keepers/links",
+        "processors/controllers/links",
         *_FLOWS,
         *_CLUSTERS,
     ),

@@ -44,8 +44,8 @@ def run(endpoints: Endpoints, events: int, verified: int) -> None:
         checked = _rate(*_timed(login, topic, _verify, verified))
         figures["replay, signatures checked"] = {**checked, "of decode": _ratio(checked, decoded)}
         signed: list[SignedCheckpoint] = []
-        keeper = workload.key("keeper")
-        hashed = _rate(*_timed(login, topic, lambda log: sign(log, keeper, signed)))
+        controller = workload.key("controller")
+        hashed = _rate(*_timed(login, topic, lambda log: sign(log, controller, signed)))
         figures["tree and checkpoints"] = {**hashed, "of consume": _ratio(hashed, floor)}
         trusted = Trusted(signed, workload.key("root").public)
         believed = _rate(*_timed(login, topic, lambda log: _believe(log, trusted)))

@@ -65,7 +65,7 @@ def _made(
 ) -> dict[str, Any]:
     signed: list[SignedCheckpoint] = []
     with PartitionReader(login, topic) as reader:
-        sign(map(to_record, reader.to_end()), workload.key("keeper"), signed)
+        sign(map(to_record, reader.to_end()), workload.key("controller"), signed)
     trusted = Trusted(signed, workload.key("root").public)
     with PartitionReader(login, topic, None) as reader:
         start = time.perf_counter()

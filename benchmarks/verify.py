@@ -44,7 +44,7 @@ def run(endpoints: Endpoints, events: int) -> None:
 def _figures(login: Connection, topic: str, count: int, workload: Workload) -> Figures:
     root, governor = workload.key("root").public, workload.key("gov").public
     signed: list[SignedCheckpoint] = []
-    _timed(login, topic, lambda log: sign(log, workload.key("keeper"), signed))
+    _timed(login, topic, lambda log: sign(log, workload.key("controller"), signed))
     chain, trusted = chained(signed[0].body.origin, signed), Trusted(signed, root)
 
     def checked(scope: Scope) -> Callable[[Iterator[Record]], object]:

@@ -45,7 +45,7 @@ class Workload:
     def __init__(self) -> None:
         self.offset = -1
         self._epoch = 0
-        self._keys = {name: SigningKey.generate() for name in ("root", "op", "gov", "keeper")}
+        self._keys = {name: SigningKey.generate() for name in ("root", "op", "gov", "controller")}
         self._domains = {name: SigningKey.generate() for name in ("east", "west")}
         self._ids = {name: 100 + number for number, name in enumerate(EVENTS)}
         self._now = datetime.now(UTC).replace(microsecond=0)
@@ -56,7 +56,7 @@ class Workload:
         return milliseconds(self._now)
 
     def key(self, role: str) -> SigningKey:
-        """The key of `root`, `op`, `gov` or `keeper`."""
+        """The key of `root`, `op`, `gov` or `controller`."""
         return self._keys[role]
 
     def records(self, count: int) -> Iterator[Wire]:
@@ -89,7 +89,7 @@ class Workload:
                 governance_cluster="east",
                 operator_key=self._keys["op"].public,
                 governor_key=self._keys["gov"].public,
-                keeper_key=self._keys["keeper"].public,
+                controller_key=self._keys["controller"].public,
             ),
             "root",
         )
@@ -170,7 +170,7 @@ class Workload:
                 generation=self.offset,
                 bindings=["west.app read topic east.p"],
             ),
-            "keeper",
+            "controller",
         )
 
     def _accepted(self, intent: Intent, key: str, *checks: str) -> Iterator[Wire]:
@@ -179,7 +179,7 @@ class Workload:
         offset = self.offset
         for check in checks:
             passed = CheckPassed(meta=self._meta("mesh"), offset=offset, check=check)
-            yield self._wire(passed, "keeper")
+            yield self._wire(passed, "controller")
         yield self._decision(intent, offset)
 
     def _decision(self, intent: Intent, offset: int) -> Wire:

@@ -109,7 +109,7 @@ class ConnectorActivated(ConnectorFact):
     principal: str = Field(description="Principal as which it reads and writes")
     run: str = Field(description="OpenLineage run id")
     tasks: int = Field(description="How many tasks run")
-    restarts: int = Field(description="Restarts by the keeper since it last ran")
+    restarts: int = Field(description="Restarts by the controller since it last ran")
     topic_ids: dict[str, str] = Field(
         default_factory=dict, description="Of a sink: topic that it reads -> Kafka's id of it"
     )
@@ -121,7 +121,7 @@ class ConnectorActivated(ConnectorFact):
 
 
 class ConnectorFailed(ConnectorFact):
-    """The connector or a task of it does not run; the keeper starts it again, ever less often."""
+    """The connector or a task of it does not run; its controller restarts it, ever less often."""
 
     code: str = Field(description="Stable code of the failure")
     reason: str = Field(description="What happened and the next step")

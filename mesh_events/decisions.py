@@ -39,7 +39,7 @@ class MeshFounded(Event):
     governance_cluster: str = Field(description="Name of the cluster that holds this log")
     operator_key: str = Field(description="Registers clusters and domains; base64url Ed25519")
     governor_key: str = Field(description="Signs decisions; base64url Ed25519")
-    keeper_key: str = Field(description="Signs checks and facts; base64url Ed25519")
+    controller_key: str = Field(description="Signs checks and facts; base64url Ed25519")
 
     @property
     def key(self) -> str:
@@ -56,7 +56,7 @@ class MeshRole(StrEnum):
     UNKNOWN = "UNKNOWN"
     OPERATOR = "OPERATOR"
     GOVERNOR = "GOVERNOR"
-    KEEPER = "KEEPER"
+    CONTROLLER = "CONTROLLER"
 
 
 class MeshKeyIntroduced(Event):
@@ -67,7 +67,7 @@ class MeshKeyIntroduced(Event):
     """
 
     kind: ClassVar[Kind] = Kind.FOUNDATION
-    role: MeshRole = Field(description="OPERATOR, GOVERNOR or KEEPER")
+    role: MeshRole = Field(description="OPERATOR, GOVERNOR or CONTROLLER")
     public_key: str = Field(description="The new public key; base64url Ed25519")
     proof: str = Field(description=PROOF)
 

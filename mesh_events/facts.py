@@ -1,4 +1,4 @@
-"""Facts: what keepers found or did. A fact changes a status, never a right.
+"""Facts: what controllers found or did. A fact changes a status, never a right.
 
 Every fact about a desired thing names the `generation` that it satisfies; one that names an
 older generation than the log's latest is a no-op.
@@ -13,14 +13,14 @@ from mesh_events.meta import MESH_DOMAIN, Event, Kind, shortened
 
 
 class Fact(Event):
-    """A report by a keeper, signed with the keeper's key."""
+    """A report by a controller, signed with the controller's key."""
 
     kind: ClassVar[Kind] = Kind.FACT
 
     def shortened(self) -> Self:
         """The fact with each of its texts as the log can hold it, and cut.
 
-        Keepers quote schemas, servers and databases.
+        Controllers quote schemas, servers and databases.
         """
         return self.model_copy(update={name: _cut(value) for name, value in self})
 
@@ -152,8 +152,8 @@ class DriftFound(RightsFact):
     topics: list[str] = Field(description="Topics of the mesh that it touches, some of them")
     basis: int = Field(
         default=-1,
-        description="Offset up to which the keeper had read the log when it looked; a fact from "
-        "before the last one on the same finding changes nothing",
+        description="Offset up to which the controller had read the log when it looked; a fact "
+        "from before the last one on the same finding changes nothing",
     )
     untold: int = Field(
         default=0,
@@ -210,11 +210,11 @@ class LinkStopped(LinkFact):
 
 
 class LinkFailed(LinkFact):
-    """The copy cannot run; `retriable` tells whether the keeper will try again by itself."""
+    """The copy cannot run; `retriable` tells whether the controller will try again by itself."""
 
     code: str = Field(description="Stable code of the failure")
     reason: str = Field(description="What happened and the next step")
-    retriable: bool = Field(description="The keeper tries again by itself")
+    retriable: bool = Field(description="The controller tries again by itself")
 
 
 class CopyPurged(LinkFact):
@@ -236,7 +236,7 @@ class CopyRetained(LinkFact):
 
 
 class EffectFailed(Fact):
-    """A keeper could not make the world match; it tries again by itself."""
+    """A controller could not make the world match; it tries again by itself."""
 
     subject: str = Field(description="What the effect was about: request id, link id, principal")
     effect: str = Field(description="Which effect, such as apply_acl or issue_credentials")

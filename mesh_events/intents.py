@@ -61,7 +61,7 @@ class ClusterRegistered(Intent):
 
     cluster: str = Field(description="Name of the cluster")
     bootstrap_servers: str = Field(description="host:port list that clients start from")
-    admin_user: str = Field(description="Principal with which the keepers administer the cluster")
+    admin_user: str = Field(description="Principal with which controllers administer the cluster")
     admin_password: str = Field(description="Reference to its password, env:NAME or file:PATH")
     registry_url: str | None = Field(
         default=None, description="Confluent API of the cluster's own schema registry, if any"

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from mesh_events.errors import RefusedError
 
 MESH_DOMAIN = "mesh"
-"""The reserved domain name under which the operator, the governor and the keepers speak."""
+"""The reserved domain name under which the operator, the governor and the controllers speak."""
 
 _ACTOR = re.compile(r"[A-Za-z0-9._@:+/-]{1,200}")
 
@@ -22,7 +22,7 @@ _DERIVED = uuid.UUID("6f0d8f0e-7a55-5b0c-9a3e-5d2f1c6b4a10")  # any fixed namesp
 
 
 class Kind(StrEnum):
-    """Who speaks: a domain claims, the governor decides, a keeper reports, the root founds."""
+    """Who speaks: a domain claims, the governor decides, a controller reports, the root founds."""
 
     INTENT = "intent"
     DECISION = "decision"
@@ -45,7 +45,7 @@ class Meta(Frozen):
     )
     actor: str = Field(description="Id of the person or service that acts; never a personal name")
     domain: str = Field(
-        description="The domain that speaks; `mesh` for operator, governor and keepers"
+        description="The domain that speaks; `mesh` for operator, governor and controllers"
     )
     correlation: str = Field(description="Id shared by all events of one conversation")
     causation: str | None = Field(default=None, description="Id of the event that caused this one")

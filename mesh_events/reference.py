@@ -14,7 +14,7 @@ _PARTS: tuple[tuple[str, str, tuple[type[Event] | type[Row], ...]], ...] = (
     ("Foundation", "Signed by the root; schemas also by the governor.", FOUNDATION),
     ("Intents", "Signed by a domain, the operator or the governor. Each is decided once.", INTENTS),
     ("Decisions", "Signed by the governor. Only they change rights and existence.", DECISIONS),
-    ("Facts", "Signed by a keeper. They change status.", FACTS),
+    ("Facts", "Signed by a controller. They change status.", FACTS),
     ("Rows", "On the projections' compacted topics, one per thing.", ROWS),
 )
 

@@ -239,7 +239,7 @@ class ConnectorRow(Row):
         description="CREATED, ACTIVE, FAILED, STOPPING, STOPPED, DROPPING, DROPPED"
     )
     tasks: int = Field(description="Tasks that ran when it was last seen to run")
-    restarts: int = Field(description="Restarts by the keeper since its config was decided")
+    restarts: int = Field(description="Restarts by the controller since its config was decided")
     run: str | None = Field(description="OpenLineage run id of its latest run")
     failure: str | None = Field(description="Why it is FAILED")
     created_at: datetime = Field(

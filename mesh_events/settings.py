@@ -94,7 +94,7 @@ def profile_path(home: Path) -> Path:
 
 
 def key_path(home: Path, name: str) -> Path:
-    """Where a signing key stands: `root`, `operator`, `governor`, `keeper` or a domain's name."""
+    """Where a key stands: `root`, `operator`, `governor`, `controller` or a domain's name."""
     return home / "keys" / f"{name}.key"
 
 

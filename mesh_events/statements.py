@@ -134,11 +134,11 @@ class StatementHalted(StatementFact):
 
 
 class StatementFailed(StatementFact):
-    """The statement cannot run; `retriable` tells whether the keeper will try again by itself."""
+    """The statement cannot run; `retriable` tells whether its controller tries again by itself."""
 
     code: str = Field(description="Stable code of the failure")
     reason: str = Field(description="What happened and the next step")
-    retriable: bool = Field(description="The keeper tries again by itself")
+    retriable: bool = Field(description="The controller tries again by itself")
 
 
 STATEMENT_INTENTS: tuple[type[Intent], ...] = (

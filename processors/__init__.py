@@ -1,6 +1,6 @@
 """The worker: one Faust app that folds the log, decides, writes rows, and keeps the world in line.
 
-What lives here: the `governor` (fold, decide, publish), the `keepers` (checks, rights, links,
+What lives here: the `governor` (fold, decide, publish), the `controllers` (checks, rights, links,
 statements, connectors), the adapters to real clusters (`clusters`, `connect`, `registries`,
 `spark`), and one `worker` with its composition root, `__main__.py` and `worker/roster.py`.
 What does not: rules and state (see `projections`), Spark code (see `spark_streams`).

@@ -14,19 +14,19 @@ from mesh_events.references import resolve
 from mesh_events.settings import Profile, key_path, notes_path
 from mesh_events.signing import SigningKey
 from processors import logs
+from processors.controllers.checkpoints import CheckpointsController
+from processors.controllers.rows import RowsController
 from processors.crash_points import crash_point
 from processors.governor.governor import Governor
 from processors.governor.quarantine import Quarantine
 from processors.governor.row_writer import RowWriter
-from processors.keepers.checkpoints import CheckpointsKeeper
-from processors.keepers.rows import RowsKeeper
 from processors.log.checkpoint_store import CheckpointStore
 from processors.log.quick_start import QuickStart
 from processors.log.registry import LogRegistry
 from processors.log.watch import LogWatch
 from processors.settings import GOVERNOR, WorkerSettings
 from processors.snapshotting import process as snapshotting
-from processors.snapshotting.keeper import SnapshotsKeeper
+from processors.snapshotting.controller import SnapshotsController
 from processors.worker import app as faust_app
 from processors.worker import full_collections
 from processors.worker.preflight import preflight
@@ -55,7 +55,7 @@ def build(settings: WorkerSettings) -> faust.App:
         lambda: governor.image.schemas,
     )
     governor_key = SigningKey.load(key_path(settings.home, "governor"))
-    keeper_key = SigningKey.load(key_path(settings.home, "keeper"))
+    controller_key = SigningKey.load(key_path(settings.home, "controller"))
     preflight(connection, settings.session_timeout_s, settings.durability)
     rows, quarantine = RowWriter(connection, registry), Quarantine(connection)
     # the mesh's root as this home knows it: its own word, not the log's
@@ -63,7 +63,7 @@ def build(settings: WorkerSettings) -> faust.App:
     decisions = LogWriter(
         connection, registry, governor_key, root, acknowledged=lambda: crash_point("before-ack")
     )
-    facts = LogWriter(connection, registry, keeper_key, root)
+    facts = LogWriter(connection, registry, controller_key, root)
 
     store = CheckpointStore(
         connection, notes_path(settings.home, settings.mesh), origin_of(settings.mesh)
@@ -77,20 +77,22 @@ def build(settings: WorkerSettings) -> faust.App:
     quotas = Quotas.read(settings)
     bounds = Bounds(settings.undecided_per_domain, settings.ids_per_domain, quotas)
     governor = Governor(decisions, rows, quarantine.copy, watch, beginning, bounds)
-    keepers = [
-        RowsKeeper(connection, registry, rows, lambda: governor.image),
+    controllers = [
+        RowsController(connection, registry, rows, lambda: governor.image),
         *enforcers(settings, connection, registry, lambda: governor.image, governor.waiting),
-        CheckpointsKeeper(
-            watch, store, keeper_key, settings.checkpoint_records, settings.checkpoint_s
+        CheckpointsController(
+            watch, store, controller_key, settings.checkpoint_records, settings.checkpoint_s
         ),
-        SnapshotsKeeper(connection, snapshots, snapshotting.run, watch, settings.snapshot_records),
+        SnapshotsController(
+            connection, snapshots, snapshotting.run, watch, settings.snapshot_records
+        ),
     ]
     worker: list[Worker] = []
 
     def life() -> Worker:
         # asyncio's own objects must be made inside the running loop
         if not worker:
-            worker.append(Worker(governor, connection, facts, keeper_key, keepers))
+            worker.append(Worker(governor, connection, facts, controller_key, controllers))
         return worker[0]
 
     return faust_app.build(

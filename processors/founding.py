@@ -24,7 +24,7 @@ from processors.clusters import logins
 from processors.clusters.kafka import ClusterAdmin, KafkaAdmin
 from processors.clusters.rights import Binding, Operation, Resource
 from processors.clusters.secrets import SecretStore
-from processors.keepers.flows.ends import until
+from processors.controllers.flows.ends import until
 from processors.own_topics.described import described, verify
 from processors.own_topics.wanted import TOPICS, Durability
 from processors.settings import GOVERNOR, OPERATOR, WorkerSettings
@@ -134,7 +134,7 @@ def _ensure_login(admin: ClusterAdmin, principal: str, secrets: SecretStore) -> 
 
 def _keys(home: Path, image: Image) -> dict[str, SigningKey]:
     """The mesh's own keys; once the mesh is founded, the root's may be kept elsewhere."""
-    names = ["root", "operator", "governor", "keeper"]
+    names = ["root", "operator", "governor", "controller"]
     if image.identity.mesh and not key_path(home, "root").exists():
         names.remove("root")
     return {name: SigningKey.load_or_generate(key_path(home, name)) for name in names}
@@ -180,7 +180,7 @@ def _foundation(settings: WorkerSettings, keys: Mapping[str, SigningKey]) -> Mes
         governance_cluster=settings.governance_cluster,
         operator_key=keys["operator"].public,
         governor_key=keys["governor"].public,
-        keeper_key=keys["keeper"].public,
+        controller_key=keys["controller"].public,
     )
 
 

@@ -22,8 +22,8 @@ from processors.connect.principals import group_of
 from processors.connect.reachable import ReachableEntry
 from processors.connect.rest import Connect
 from processors.connect.secrets import ConnectSecrets
-from processors.keepers.flows.partition_limit import MOST_PARTITIONS
-from processors.keepers.rights.strangers import LOOK_S
+from processors.controllers.flows.partition_limit import MOST_PARTITIONS
+from processors.controllers.rights.strangers import LOOK_S
 from processors.lineage.receiver import HttpReceiver
 from processors.own_topics.wanted import Durability
 from processors.registries.rest import RegistryRest

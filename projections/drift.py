@@ -9,7 +9,7 @@ from mesh_events.facts import DriftFound, DriftKind, Remedy
 from projections.table import Table
 
 MOST_ENDED = 1000
-"""So many findings that have ended are remembered; the keeper's next look ends others again."""
+"""So many findings that have ended are remembered; the controller's next look ends others again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,10 @@ def all_left(drifts: Drifts) -> Iterator[tuple[Finding, Left]]:
 
 
 def reported(drifts: Drifts, event: DriftFound, offset: int, time: int) -> Drifts:
-    """A keeper told what it found: what it left stays here until it tells another end.
+    """A controller told what it found: what it left stays here until it tells another end.
 
-    A fact is on what changed since the last one on the same finding, which its keeper had read.
-    The keeper of a copy had not.
+    A fact is on what changed since the last one on the same finding, which its controller had read.
+    The controller of a copy had not.
     """
     key = (event.cluster, event.subject, event.drift)
     known, before = drifts.get(key), left_at(drifts, key)

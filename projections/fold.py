@@ -1,7 +1,7 @@
 """The fold: the image after one more record of the log.
 
 `apply` is pure. Only decisions under the latest epoch change rights, ownership and existence;
-facts under the keeper's key change status; anything else waits, undecided, for the governor.
+facts under the controller's key change status; anything else waits, undecided, for the governor.
 """
 
 from dataclasses import replace
@@ -69,7 +69,7 @@ def _applied(image: Image, entry: Entry) -> Image:
         return _waiting(image, entry)
     if event.kind is Kind.FOUNDATION:
         return _foundation(image, entry, event)
-    needed = Role.KEEPER if isinstance(event, facts.Fact) else Role.GOVERNOR
+    needed = Role.CONTROLLER if isinstance(event, facts.Fact) else Role.GOVERNOR
     if not image.identity.has_role(entry.signer, needed):
         return _forged(image, entry, event, needed)
     if isinstance(event, GovernorStarted):
@@ -98,13 +98,13 @@ def _skew(image: Image, entry: Entry) -> int:
 def _time(image: Image, entry: Entry, skew: int) -> int:
     """When a record came, by the mesh's clock, ms.
 
-    Where the append time of a fact and the time of its keeper differ, one of the two clocks was set
-    since the last decision: the earlier time counts.
+    Where the append time of a fact and the time of its controller differ, one of the two clocks was
+    set since the last decision: the earlier time counts.
     """
     by_broker = entry.time - skew
     if not isinstance(entry.event, facts.Fact):
         return by_broker
-    if not image.identity.has_role(entry.signer, Role.KEEPER):
+    if not image.identity.has_role(entry.signer, Role.CONTROLLER):
         return by_broker
     by_worker = milliseconds(entry.event.meta.time) - image.worker_skew
     return min(by_broker, by_worker) if abs(by_broker - by_worker) > TOLERANCE_MS else by_broker
@@ -152,7 +152,7 @@ def _excess(image: Image, intents: Intents, entry: Entry) -> Fault | None:
 
 
 def _forged(image: Image, entry: Entry, event: Event, needed: Role) -> Image:
-    """Somebody spoke in the name of the governor or a keeper: it waits to be set aside."""
+    """Somebody spoke in the name of the governor or a controller: it waits to be set aside."""
     reason = f"{event.type_name()} must be signed by the {needed}'s key"
     return _faulty(image, entry, Fault(FaultCode.FORGED, reason))
 

@@ -44,7 +44,7 @@ class Role(StrEnum):
     ROOT = "root"
     OPERATOR = "operator"
     GOVERNOR = "governor"
-    KEEPER = "keeper"
+    CONTROLLER = "controller"
     DOMAIN = "domain"
 
 
@@ -195,12 +195,12 @@ def rooted(identity: Identity, root: str) -> Identity:
 
 
 def founded(identity: Identity, event: MeshFounded, offset: int) -> Identity:
-    """The root named the keys of operator, governor and keeper."""
+    """The root named the keys of operator, governor and controller."""
     keys = identity.keys
     for public, role in (
         (event.operator_key, Role.OPERATOR),
         (event.governor_key, Role.GOVERNOR),
-        (event.keeper_key, Role.KEEPER),
+        (event.controller_key, Role.CONTROLLER),
     ):
         keys = keys.set(public, Key(public, role, MESH_DOMAIN, since=offset))
     return replace(
@@ -229,7 +229,7 @@ def mesh_key_revoked(identity: Identity, event: MeshKeyRevoked, offset: int) -> 
 _MESH_ROLES = {
     MeshRole.OPERATOR: Role.OPERATOR,
     MeshRole.GOVERNOR: Role.GOVERNOR,
-    MeshRole.KEEPER: Role.KEEPER,
+    MeshRole.CONTROLLER: Role.CONTROLLER,
 }
 
 
@@ -358,7 +358,7 @@ def credentials_requested(
 
 
 def credentials_issued(identity: Identity, event: CredentialsIssued) -> Identity:
-    """A keeper set the password; an older generation changes nothing."""
+    """A controller set the password; an older generation changes nothing."""
     wanted = identity.credentials.get((event.principal, event.cluster))
     if wanted is None or wanted.generation != event.generation:
         return identity
@@ -375,7 +375,7 @@ def credentials_issued(identity: Identity, event: CredentialsIssued) -> Identity
 
 
 def credentials_failed(identity: Identity, event: EffectFailed) -> Identity:
-    """A keeper could not set the password; one that was set already changes nothing."""
+    """A controller could not set the password; one that was set already changes nothing."""
     pair = (event.subject, event.cluster)
     wanted = identity.credentials.get(pair)
     if event.effect != ISSUE_CREDENTIALS or wanted is None:
@@ -389,7 +389,7 @@ def credentials_failed(identity: Identity, event: EffectFailed) -> Identity:
 def rights_applied(identity: Identity, event: AclApplied) -> Identity:
     """A domain's or an application's own rights exist on a cluster.
 
-    No keeper reports so of a domain that is cut off: the fact would undo that they are gone.
+    No controller reports so of a domain that is cut off: the fact would undo that they are gone.
     """
     owner = _owner(identity, event)
     if owner is None or _domain_of(owner) in identity.quarantines:

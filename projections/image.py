@@ -39,7 +39,7 @@ class Bounds(NamedTuple):
 
 DEFAULT_BOUNDS = Bounds()
 MESH_BOUNDS = Bounds(100_000, 1_000_000)
-"""Those of the operator's records, and of the keepers'; no setting makes them smaller."""
+"""Those of the operator's records, and of the controllers'; no setting makes them smaller."""
 TOLERANCE_MS = 60 * 1000
 """How far append times may be off the mesh's clock before one of them is taken for wrong."""
 

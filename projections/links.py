@@ -248,7 +248,7 @@ def taken_over(links: Links, identity: str, engine: Engine) -> Links:
 
 
 def reported(links: Links, event: LinkFact, offset: int, time: int) -> Links:
-    """A keeper reported on a link; a report on an older generation changes nothing."""
+    """A controller reported on a link; a report on an older generation changes nothing."""
     link = links.get(event.link)
     if link is None or link.generation != event.generation or event.meta.id in link.told:
         return links

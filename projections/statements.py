@@ -278,7 +278,7 @@ def redirected(
 
 
 def reported(statements: Statements, event: StatementFact, offset: int, time: int) -> Statements:
-    """Its keeper reported; a report on an older generation, or a copy of one, changes nothing."""
+    """Its controller reported; a report on an older generation, or a copy, changes nothing."""
     statement = statements.get(event.statement)
     if statement is None or not life.is_news(statement, event):
         return statements

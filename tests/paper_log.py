@@ -1,4 +1,4 @@
-"""A governance log on paper: real signed records in memory, with a governor and keepers at hand.
+"""A governance log on paper: real signed records in memory, with governor and controllers at hand.
 
     log = PaperLog()                          # founded, no governor yet
     log.start_governor()
@@ -89,7 +89,7 @@ ALL_PASS: CheckTable = {
 
 @cache
 def key(name: str) -> SigningKey:
-    """The signing key of that name: `root`, `operator`, `governor`, `keeper` or any other."""
+    """The signing key of that name: `root`, `operator`, `governor`, `controller` or any other."""
     seed = hashlib.sha256(f"paper {name}".encode()).digest()
     return SigningKey(Ed25519PrivateKey.from_private_bytes(seed))
 
@@ -138,7 +138,7 @@ class PaperLog:
         self.records: list[Record] = []
         self.now = EPOCH_MS
         self.epoch = -1
-        self.governor, self.keeper = "governor", "keeper"
+        self.governor, self.controller = "governor", "controller"
         self.checks = checks
         self._ids = 0
         self._folded: tuple[int, Image] = (0, EMPTY)
@@ -156,7 +156,7 @@ class PaperLog:
         return image
 
     def found(self) -> None:
-        """Introduce every schema, then name the keys of operator, governor and keeper."""
+        """Introduce every schema, then name the keys of operator, governor and controller."""
         for name, number in SCHEMA_IDS.items():
             self.append(introduction(number, avro.subject(name), avro.text_of(name)), by=self.root)
         event = MeshFounded(
@@ -165,7 +165,7 @@ class PaperLog:
             governance_cluster="east",
             operator_key=key("operator").public,
             governor_key=key("governor").public,
-            keeper_key=key("keeper").public,
+            controller_key=key("controller").public,
         )
         self.append(event, by=self.root)
 
@@ -195,8 +195,8 @@ class PaperLog:
         return self.append(self.make(kind, MESH_DOMAIN, **fields), by="operator")
 
     def report(self, kind: type[Fact], **fields: Any) -> int:
-        """A keeper's fact; returns the offset."""
-        return self.append(self.make(kind, MESH_DOMAIN, **fields), by=self.keeper)
+        """A controller's fact; returns the offset."""
+        return self.append(self.make(kind, MESH_DOMAIN, **fields), by=self.controller)
 
     def introduce_key(self, role: MeshRole, name: str, *, by: str = "root") -> int:
         """The root gives a part of the mesh the key of that name; returns the offset."""

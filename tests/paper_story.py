@@ -1,4 +1,4 @@
-"""Scenes on a paper log: two domains, a product, a request, a grant, and keepers that work.
+"""Scenes on a paper log: two domains, a product, a request, a grant, and controllers that work.
 
 Domains `east` and `west` have a cluster each, `north` lives on east's. East offers `east.users`;
 `west.app` reads it over a link, `north.app` on the spot.
@@ -181,14 +181,14 @@ def granted(log: PaperLog, consumer: str = "west", **fields: Any) -> str:
 
 
 def settle(log: PaperLog) -> None:
-    """Governor and keepers work in turns until nothing is left to do."""
+    """Governor and controllers work in turns until nothing is left to do."""
     log.govern()
     while keep(log):
         log.govern()
 
 
 def keep(log: PaperLog) -> bool:
-    """The keepers make the world match once; whether there was anything to do."""
+    """The controllers make the world match once; whether there was anything to do."""
     before, image = len(log.records), log.image
     _issue_credentials(log, image)
     _apply_rights(log, image)
@@ -202,7 +202,7 @@ def keep(log: PaperLog) -> bool:
 
 
 def rights(log: PaperLog, kind: type[facts.RightsFact], asked: str, **changes: Any) -> int:
-    """A keeper's report on the rights of a request, about its present generation."""
+    """A controller's report on the rights of a request, about its present generation."""
     access = log.image.access.requests[asked]
     fields = {
         "subject": asked,
@@ -214,7 +214,7 @@ def rights(log: PaperLog, kind: type[facts.RightsFact], asked: str, **changes: A
 
 
 def activated(log: PaperLog, name: str = LINK, **changes: Any) -> int:
-    """A keeper's report that the link runs, about its present generation."""
+    """A controller's report that the link runs, about its present generation."""
     link = log.image.links[name]
     started = link.incarnation + 1
     fields = {
@@ -233,7 +233,7 @@ def activated(log: PaperLog, name: str = LINK, **changes: Any) -> int:
 
 
 def told(log: PaperLog, kind: type[facts.LinkFact], name: str = LINK, **fields: Any) -> int:
-    """A keeper's report on the link, about its present generation unless it is given."""
+    """A controller's report on the link, about its present generation unless it is given."""
     generation = log.image.links[name].generation
     return log.report(kind, **{"link": name, "generation": generation, **fields})
 

@@ -1,4 +1,4 @@
-"""A log on paper with checkpoints over it, as a keeper would have signed them."""
+"""A log on paper with checkpoints over it, as a controller would have signed them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -43,7 +43,7 @@ def gapped(records: Sequence[Record], after: int) -> list[Record]:
 
 
 def signed_over(
-    records: Sequence[Record], every: int, *, by: str = "keeper"
+    records: Sequence[Record], every: int, *, by: str = "controller"
 ) -> list[SignedCheckpoint]:
     """A checkpoint over each `every` records, and one over the rest."""
     ledger, found = Ledger(), list[SignedCheckpoint]()

@@ -7,7 +7,7 @@ What does not: how they are compiled and put on a broker's class path (`jars.own
 
 from pathlib import Path
 
-from processors.keepers.flows.copy_settings import BROKERS_COMPRESSION, RANGES
+from processors.controllers.flows.copy_settings import BROKERS_COMPRESSION, RANGES
 
 SOURCES = tuple(
     Path(__file__).parent / name

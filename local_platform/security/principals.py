@@ -1,8 +1,8 @@
 """The platform's own Kafka principals: their credentials and the narrowest rights that work.
 
 `registry` and `connect` live on the east cluster, and the west's own registry, if any, on the west.
-Rights of domains, applications and links are no matter of the platform: the mesh's keepers grant
-those.
+Rights of domains, applications and links are no matter of the platform: the mesh's controllers
+grant those.
 """
 
 from collections.abc import Callable, Iterable

@@ -198,7 +198,7 @@ SMALL_NODE = {
     "group.min.session.timeout.ms": "1000",
     "group.initial.rebalance.delay.ms": "0",
     # bytes of a request are allocated when they are announced: the largest record that is copied
-    # (16 MiB and a header: `processors.keepers.flows.copy_settings`) fits with what is around it
+    # (16 MiB and a header: `processors.controllers.flows.copy_settings`) fits with what is around
     "socket.request.max.bytes": str(17 * _MIB),
     # (`queued.max.request.bytes` is not set: who announces requests and sends none would hold that
     # pool, and nobody else's request be read)

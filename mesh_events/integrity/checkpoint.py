@@ -1,6 +1,6 @@
 """Checkpoints of the log: the head of its tree, as signed text (c2sp.org/tlog-checkpoint).
 
-    local/mesh.governance                               origin, and the name of the keeper's key
+    local/mesh.governance                               origin, and the name of the controller's key
     1000                                                how many records the tree holds
     CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=        its root
     offset 1003                                         where the last of them stands
@@ -59,7 +59,7 @@ class Checkpoint:
         return sha256(self.text.encode()).hexdigest()
 
     def sign(self, key: SigningKey) -> "SignedCheckpoint":
-        """This checkpoint under the keeper's key, whose name is the origin."""
+        """This checkpoint under the controller's key, whose name is the origin."""
         return SignedCheckpoint(self, signed(self.text, self.origin, key))
 
 

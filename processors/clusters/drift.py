@@ -1,7 +1,7 @@
 """How the rights on a cluster differ from what the log calls for. Pure.
 
 Comes in: wishes and scene of an image, and the ACLs as a cluster lists them. Goes out: findings,
-which the rights keeper acts on and `sdm drift` shows. What the mesh can explain is no finding;
+which the rights controller acts on and `sdm drift` shows. What the mesh can explain is no finding;
 neither is a stranger's right on a stranger's topic.
 """
 

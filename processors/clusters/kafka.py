@@ -1,6 +1,6 @@
 """The administration of real Kafka clusters: topics, rights, logins; each call is bounded in time.
 
-A `ClusterAdmin` is the port that keepers use; `KafkaAdmin` is the real one.
+A `ClusterAdmin` is the port that controllers use; `KafkaAdmin` is the real one.
 """
 
 import secrets
@@ -102,7 +102,7 @@ class Login(StrEnum):
 
 
 class ClusterAdmin(Protocol):
-    """What keepers do to one cluster. Every method raises MeshError subclasses only."""
+    """What controllers do to one cluster. Every method raises MeshError subclasses only."""
 
     name: str
     bootstrap_servers: str
@@ -193,7 +193,7 @@ class KafkaAdmin:
     def _reconnect(self, error: KafkaError | None) -> None:
         """Make the client anew where it did not get through to a broker, now and then.
 
-        One that saw its only broker leave and come back waits for a controller for ever.
+        One that saw its only broker leave and come back waits for Kafka's controller for ever.
         """
         lost = error is None or error.code() in _LOST
         if lost and time.monotonic() - self._connected > TIMEOUT_S:
@@ -397,7 +397,7 @@ class KafkaAdmin:
     def set_password(self, principal: str, password: str) -> None:
         """Make or change a SCRAM-SHA-512 login; returns once a broker takes it."""
         self._alter_password(principal, password)
-        # the controller has it, a broker learns of it a moment later
+        # Kafka's controller has it, a broker learns of it a moment later
         doing = f"logging in as {principal}"
         login = AdminClient(self.connection(principal, password).config())
         with self._doing(doing):

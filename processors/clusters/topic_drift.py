@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from processors.clusters.kafka import Topic
-from processors.keepers.flows.copy_settings import copied_settings
+from processors.controllers.flows.copy_settings import copied_settings
 from projections.catalog import Product
 from projections.links import Copy, Desired, Link
 

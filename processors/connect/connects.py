@@ -29,5 +29,5 @@ class Connects:
         if known is not None:
             return known
         made = self.own(domain)
-        # keepers ask in threads of their own
+        # controllers ask in threads of their own
         return self.shared if made is None else self._own.setdefault(domain, made)

@@ -9,8 +9,8 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 from mesh_events import topics
 from mesh_events.errors import InfrastructureError
 from mesh_events.kafka.connection import Connection, translated, translating
-from processors.keepers.forwarding import Written
-from processors.keepers.run_ends import Recent
+from processors.controllers.forwarding import Written
+from processors.controllers.run_ends import Recent
 from projections.lineage.runs import End
 
 log = structlog.get_logger(__name__)

@@ -74,7 +74,7 @@ class CheckpointStore:
     def equalize(self, chain: Chain) -> None:
         """Write to each place what only the other one holds, as of the last `read`.
 
-        A file with something in it that no keeper wrote is kept as evidence, and written anew.
+        A file with something in it that no controller wrote is kept as evidence, and written anew.
         """
         self._put_aside(chain)
         with self._file() as file:

@@ -1,1 +1,1 @@
-"""One worker: its life, its leadership, its metrics, and the keepers that it runs."""
+"""One worker: its life, its leadership, its metrics, and the controllers that it runs."""

@@ -101,7 +101,10 @@ class Metrics:
             case ConnectorFailed():
                 return image.connectors is not before.connectors
         # not every effect has a state of its own
-        if not image.identity.has_role(entry.signer, Role.KEEPER) or event.meta.id in self._effects:
+        if (
+            not image.identity.has_role(entry.signer, Role.CONTROLLER)
+            or event.meta.id in self._effects
+        ):
             return False
         self._effects.append(event.meta.id)
         return True

@@ -11,12 +11,12 @@ from mesh_events.errors import ConfigurationError
 from mesh_events.facts import Fact
 from mesh_events.meta import Meta, derived_id
 from mesh_events.signing import SigningKey
-from processors.keepers.keeper import ReignOverError
+from processors.controllers.controller import ReignOverError
 from projections.identity import Role
 from projections.image import Image
 
 log = structlog.get_logger(__name__)
-ACTOR = "mesh.keeper"
+ACTOR = "mesh.controller"
 LEASE_S = 3.0
 """Without news from the log for this long, this worker may have been replaced: it must not act.
 
@@ -38,12 +38,12 @@ def now() -> float:
 
 
 class LogReign:
-    """The reign of one governor, for its keepers. Safe to use from their threads.
+    """The reign of one governor, for its controllers. Safe to use from their threads.
 
     Args:
         epoch: offset of the governor's start.
         writer: appends to the log.
-        key: the keeper's signing key.
+        key: the controller's signing key.
         current: the latest image.
         asked: when Kafka was asked for the log's end that the fold stands at, by `now`.
         alone_from: when no earlier governor acts any more, by `now`: a lease after this one's
@@ -104,13 +104,13 @@ class LogReign:
     def check_reign(self) -> None:
         """Raise ReignOverError unless this worker reigns and has heard of the log lately.
 
-        Raises ConfigurationError if the keeper's key does not count (any more).
+        Raises ConfigurationError if the controller's key does not count (any more).
         """
         if self._over.is_set():
             raise ReignOverError("the log was taken away from this worker")
         image = self._current()
-        if not image.identity.has_role(self._key.public, Role.KEEPER):
-            raise key_without_effect("keeper", self._key.public)
+        if not image.identity.has_role(self._key.public, Role.CONTROLLER):
+            raise key_without_effect("controller", self._key.public)
         latest = image.epoch
         if latest != self._epoch:
             raise ReignOverError(f"a later governor started at offset {latest}")

@@ -1,4 +1,4 @@
-"""The keepers that carry out what the log says, each over the real thing that it keeps.
+"""The controllers that carry out what the log says, each over the real thing that it keeps.
 
 Part of the composition root (`__main__`): real clusters, registries and engines are made here.
 """
@@ -15,26 +15,26 @@ from processors.clusters.kafka import ClusterAdmin, KafkaAdmin
 from processors.connect.cluster import NO_CONNECT, ConnectCluster
 from processors.connect.connects import Connects
 from processors.connect.principals import group_of
+from processors.controllers.checks.checks import ChecksController, Clusters, Servers
+from processors.controllers.connectors.connectors import ConnectorsController
+from processors.controllers.controller import Controller
+from processors.controllers.flows.ends import ClusterLogs, Reach
+from processors.controllers.flows.partition_limit import Most
+from processors.controllers.flows.starts import Starts
+from processors.controllers.forwarding import ForwardingController
+from processors.controllers.gates import Gates
+from processors.controllers.lanes import SideBySide
+from processors.controllers.links.links import LinksController, Mirrors
+from processors.controllers.rights.credentials import CredentialsController
+from processors.controllers.rights.quotas import Budget, QuotasController
+from processors.controllers.rights.rights import RightsController
+from processors.controllers.rights.strangers import Strangers
+from processors.controllers.run_ends import RunEndsController
+from processors.controllers.statements.statements import StatementsController
+from processors.controllers.topics.product_topics import ProductTopics
+from processors.controllers.topics.registries import RegistriesController
+from processors.controllers.topics.schemas import SchemasController
 from processors.governor.waiting import Awaited
-from processors.keepers.checks.checks import ChecksKeeper, Clusters, Servers
-from processors.keepers.connectors.connectors import ConnectorsKeeper
-from processors.keepers.flows.ends import ClusterLogs, Reach
-from processors.keepers.flows.partition_limit import Most
-from processors.keepers.flows.starts import Starts
-from processors.keepers.forwarding import ForwardingKeeper
-from processors.keepers.gates import Gates
-from processors.keepers.keeper import Keeper
-from processors.keepers.lanes import SideBySide
-from processors.keepers.links.links import LinksKeeper, Mirrors
-from processors.keepers.rights.credentials import CredentialsKeeper
-from processors.keepers.rights.quotas import Budget, QuotasKeeper
-from processors.keepers.rights.rights import RightsKeeper
-from processors.keepers.rights.strangers import Strangers
-from processors.keepers.run_ends import RunEndsKeeper
-from processors.keepers.statements.statements import StatementsKeeper
-from processors.keepers.topics.product_topics import ProductTopics
-from processors.keepers.topics.registries import RegistriesKeeper
-from processors.keepers.topics.schemas import SchemasKeeper
 from processors.lineage.events import LineageTopic
 from processors.lineage.reader import LineageReader, recent
 from processors.mirror.engine import MirrorEngine, NoEngine
@@ -73,8 +73,8 @@ def enforcers(
     registry: Registry,
     image: Callable[[], Image],
     waiting: Callable[[], Mapping[int, Awaited]],
-) -> list[Keeper]:
-    """The keepers of rights, logins, links, statements, connectors and schemas.
+) -> list[Controller]:
+    """The controllers of rights, logins, links, statements, connectors and schemas.
 
     The connection is the governor's at the governance cluster; `image` tells the state of the log
     as the governor has folded it, `waiting` what it found waiting for a check.
@@ -83,8 +83,8 @@ def enforcers(
     schemas = SchemaIds(settings.registry, own_registry)
     starts = Starts()
     strangers = Strangers(founding.rights(), settings.drift, settings.look_s, starts)
-    keepers: list[Keeper] = [
-        ChecksKeeper(
+    controllers: list[Controller] = [
+        ChecksController(
             clusters,
             registry,
             waiting,
@@ -92,13 +92,13 @@ def enforcers(
             Servers(settings.tls, ClusterLogs(settings.tls), connects),
             Most(settings.link_partitions, settings.statement_partitions),
         ),
-        CredentialsKeeper(clusters, settings.secrets(), SideBySide("credentials")),
-        QuotasKeeper(
+        CredentialsController(clusters, settings.secrets(), SideBySide("credentials")),
+        QuotasController(
             clusters,
             Budget(settings.log_quota_kib_s * 1024.0, settings.log_quota_requests),
             SideBySide("quotas"),
         ),
-        RightsKeeper(
+        RightsController(
             clusters,
             SideBySide("rights"),
             settings.drift,
@@ -107,8 +107,8 @@ def enforcers(
             gates,
             ProductTopics(settings.look_s),
         ),
-        links_keeper(settings, connection, clusters, registry, schemas, connects, starts),
-        StatementsKeeper(
+        links_controller(settings, connection, clusters, registry, schemas, connects, starts),
+        StatementsController(
             Reach(
                 clusters,
                 ClusterLogs(settings.tls),
@@ -123,7 +123,7 @@ def enforcers(
             LineageTopic(connection),
             lanes=SideBySide("statements"),
         ),
-        ConnectorsKeeper(
+        ConnectorsController(
             connects,
             clusters,
             image,
@@ -134,14 +134,14 @@ def enforcers(
             schema_text=registry.avro_text,
             errors=ErrorFiles(settings.home),
         ),
-        SchemasKeeper(settings.subject_rules(), SideBySide("schemas")),
-        RegistriesKeeper(schemas, SideBySide("registries")),
+        SchemasController(settings.subject_rules(), SideBySide("schemas")),
+        RegistriesController(schemas, SideBySide("registries")),
     ]
     lineage = LineageTopic(connection)
-    keepers.append(RunEndsKeeper(lambda: recent(connection), lineage, registry.avro_text))
+    controllers.append(RunEndsController(lambda: recent(connection), lineage, registry.avro_text))
     if (receiver := settings.lineage_receiver()) is not None:
-        keepers.append(ForwardingKeeper(lambda: LineageReader(connection), receiver))
-    return keepers
+        controllers.append(ForwardingController(lambda: LineageReader(connection), receiver))
+    return controllers
 
 
 def own_registry(cluster: Cluster) -> OwnRegistry:
@@ -150,7 +150,7 @@ def own_registry(cluster: Cluster) -> OwnRegistry:
     return OwnRegistry(cluster.registry_url or "", cluster.registry_user or "", password)
 
 
-def links_keeper(
+def links_controller(
     settings: WorkerSettings,
     connection: Connection,
     clusters: Clusters,
@@ -158,9 +158,9 @@ def links_keeper(
     schemas: Carried,
     connects: Connects,
     starts: Starts | None = None,
-) -> LinksKeeper:
-    """The keeper of links, each on a server of the domain that it copies from."""
-    return LinksKeeper(
+) -> LinksController:
+    """The controller of links, each on a server of the domain that it copies from."""
+    return LinksController(
         Reach(
             clusters,
             ClusterLogs(settings.tls),

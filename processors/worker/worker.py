@@ -1,4 +1,4 @@
-"""The worker's life: reads the log, reigns while it owns it, and runs the keepers.
+"""The worker's life: reads the log, reigns while it owns it, and runs the controllers.
 
 Everything here runs on one event loop; what blocks goes to a thread, bounded in time.
 """
@@ -18,9 +18,9 @@ from mesh_events.emit import LogWriter
 from mesh_events.errors import StateFaultError
 from mesh_events.kafka.connection import Connection
 from mesh_events.signing import SigningKey
+from processors.controllers.controller import Controller, ReignOverError
 from processors.crash_points import crash_point
 from processors.governor.governor import Governor
-from processors.keepers.keeper import Keeper, ReignOverError
 from processors.log.end import LogEnd
 from processors.log.fold import LogFold
 from processors.worker.backlog import Backlog
@@ -31,11 +31,11 @@ from projections.clocks import clock_finding
 from projections.image import EMPTY
 
 log = structlog.get_logger(__name__)
-KEEPER_PERIOD_S = 2.0
-"""How often keepers look at the world when nothing was said on the log."""
-KEEPER_PACE_S = 0.1
-"""A keeper begins no round before so long after its last one began: where much is said, it looks
-at many changes at once and leaves the time to the governor."""
+CONTROLLER_PERIOD_S = 2.0
+"""How often controllers look at the world when nothing was said on the log."""
+CONTROLLER_PACE_S = 0.1
+"""A controller begins no round before so long after its last one began: where much is said, it
+looks at many changes at once and leaves the time to the governor."""
 ASK_S = 0.5
 """How often the owner of the log asks for its end: some times within a lease."""
 AGAIN_S = 3.0
@@ -45,12 +45,12 @@ STALL_S = 60.0
 """A worker that owns the log and does not get on for this long ends itself, to be started anew."""
 
 
-KEEPER_STALL_S = 600.0
-"""A keeper's round takes seconds; one that takes so long hangs, and the worker ends itself."""
+CONTROLLER_STALL_S = 600.0
+"""A controller's round takes seconds; one that takes so long hangs, and the worker ends itself."""
 _THREADS = 32
 FIRST_ROUND_S = 5.0
-"""Readiness waits so long for the keepers' first round: it reports what does not run any more, and
-may then go on with starts, which take their time."""
+"""Readiness waits so long for the controllers' first round: it reports what does not run any more,
+and may then go on with starts, which take their time."""
 
 
 class Worker:
@@ -60,8 +60,8 @@ class Worker:
         governor: fold and decisions.
         connection: login that reads the log.
         writer: appends to the log.
-        keeper_key: signs what keepers report.
-        keepers: each runs in a thread of its own.
+        controller_key: signs what controllers report.
+        controllers: each runs in a thread of its own.
     """
 
     def __init__(
@@ -69,11 +69,11 @@ class Worker:
         governor: Governor,
         connection: Connection,
         writer: LogWriter,
-        keeper_key: SigningKey,
-        keepers: Sequence[Keeper],
+        controller_key: SigningKey,
+        controllers: Sequence[Controller],
     ) -> None:
-        self.governor, self.keepers = governor, keepers
-        self._connection, self._writer, self._keeper_key = connection, writer, keeper_key
+        self.governor, self.controllers = governor, controllers
+        self._connection, self._writer, self._controller_key = connection, writer, controller_key
         self._reign: LogReign | None = None
         governor.metrics.observe(self._gauges)
         self._tasks: list[asyncio.Task[None]] = []
@@ -94,7 +94,7 @@ class Worker:
         self._compared: set[str] = set()
         self._opened = 0.0
         self._backlog = Backlog(EMPTY, 0)
-        self._running: dict[str, threading.Lock] = {k.name: threading.Lock() for k in keepers}
+        self._running: dict[str, threading.Lock] = {k.name: threading.Lock() for k in controllers}
 
     @property
     def ready(self) -> bool:
@@ -102,7 +102,7 @@ class Worker:
 
         That is all that the mesh and operators said, and the first of each domain; see `Backlog`.
 
-        The keepers have also looked once, so that what the log says to run does run; see
+        The controllers have also looked once, so that what the log says to run does run; see
         FIRST_ROUND_S.
         """
         reign, image = self._reign, self.governor.image
@@ -119,8 +119,8 @@ class Worker:
 
     @property
     def _uncompared(self) -> list[str]:
-        """Keepers whose first round in this reign is not over."""
-        return sorted({keeper.name for keeper in self.keepers} - self._compared)
+        """Controllers whose first round in this reign is not over."""
+        return sorted({controller.name for controller in self.controllers} - self._compared)
 
     def describe(self) -> dict[str, Any]:
         """What the readiness page tells: offsets, a count, and ages in seconds.
@@ -130,7 +130,7 @@ class Worker:
         `oldest_undecided_s` is the age of the oldest intent without a decision, by the mesh's clock
         and not by that of the machine that shows it, `silence_s` the
         time since the fold was last known to stand at the end of the log, `not_compared` the
-        keepers that have not compared the world with the log yet; null without a reign.
+        controllers that have not compared the world with the log yet; null without a reign.
         """
         image, reign = self.governor.image, self._reign
         # append times are the broker's, and none is before the mesh's last decision
@@ -197,7 +197,7 @@ class Worker:
         self._reign = LogReign(
             epoch,
             self._writer,
-            self._keeper_key,
+            self._controller_key,
             lambda: self.governor.image,
             asked,
             asked if first else started + LEASE_S,
@@ -206,7 +206,7 @@ class Worker:
         self._compared.clear()
         self._opened = now() + self._reign.alone_in
         jobs = [self._listen(self._reign), self._decide(self._reign)]
-        jobs += [self._keep(keeper, self._reign) for keeper in self.keepers]
+        jobs += [self._keep(controller, self._reign) for controller in self.controllers]
         self._tasks = [asyncio.create_task(job) for job in jobs]
         for task in self._tasks:
             task.add_done_callback(self._ended)
@@ -280,16 +280,16 @@ class Worker:
                 if not paused:
                     log.info("governor_paused", reason=str(over))
                 paused = True
-                await self._reached(reign, seen + 1, KEEPER_PERIOD_S)
+                await self._reached(reign, seen + 1, CONTROLLER_PERIOD_S)
                 continue
             paused = False
             waits = self.governor.waits
             records = await asyncio.to_thread(self.governor.step)
             if self.governor.waits != waits:
-                # what is checked is not on the log: nothing else would wake the keeper of checks
+                # what is checked is not on the log: nothing else would wake the checks' controller
                 await self._announce()
             if not records:
-                await self._reached(reign, seen + 1, KEEPER_PERIOD_S)
+                await self._reached(reign, seen + 1, CONTROLLER_PERIOD_S)
                 continue
             await self._log.echo(records)
             await self._announce()
@@ -348,34 +348,34 @@ class Worker:
         await self._catch_up()
         return self._log.offset >= end - 1
 
-    async def _keep(self, keeper: Keeper, reign: LogReign) -> None:
-        """Run one keeper on every change and every few seconds, never twice at a time."""
+    async def _keep(self, controller: Controller, reign: LogReign) -> None:
+        """Run one controller on every change and every few seconds, never twice at a time."""
         await asyncio.sleep(reign.alone_in)
         paused = False
         while self._holds(reign):
             seen, waits, began = self.governor.image.offset, self.governor.waits, now()
             try:
                 # not `wait_for`, which loses a cancellation that meets the end of the round
-                async with asyncio.timeout(KEEPER_STALL_S):
-                    await asyncio.to_thread(self._reconcile, keeper, reign)
-                self._compared.add(keeper.name)
+                async with asyncio.timeout(CONTROLLER_STALL_S):
+                    await asyncio.to_thread(self._reconcile, controller, reign)
+                self._compared.add(controller.name)
                 paused = False
             except TimeoutError as error:
-                raise StateFaultError(f"the keeper of {keeper.name} hangs") from error
+                raise StateFaultError(f"the controller of {controller.name} hangs") from error
             except ReignOverError as over:
                 if not paused:
-                    log.info("keeper_paused", keeper=keeper.name, reason=str(over))
+                    log.info("controller_paused", controller=controller.name, reason=str(over))
                 paused = True
             # what was reported must be folded before the next look, or it is reported twice
             await self._reached(reign, reign.last_report, STALL_S)
-            await asyncio.sleep(max(0.0, began + KEEPER_PACE_S - now()))
-            await self._reached(reign, seen + 1, KEEPER_PERIOD_S, waits)
+            await asyncio.sleep(max(0.0, began + CONTROLLER_PACE_S - now()))
+            await self._reached(reign, seen + 1, CONTROLLER_PERIOD_S, waits)
 
-    def _reconcile(self, keeper: Keeper, reign: LogReign) -> None:
+    def _reconcile(self, controller: Controller, reign: LogReign) -> None:
         # a cancelled task cannot stop its thread: the lock keeps the next reign's call behind it
-        with self._running[keeper.name]:
+        with self._running[controller.name]:
             reign.check()
-            keeper.reconcile(self.governor.image, reign)
+            controller.reconcile(self.governor.image, reign)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         """A job that failed ends the worker: what is left half done is done by the next one."""

@@ -172,7 +172,7 @@ def redirected(
 
 
 def reported(connectors: Connectors, event: ConnectorFact, offset: int, time: int) -> Connectors:
-    """Its keeper reported; a report on an older generation, or a copy of one, changes nothing."""
+    """Its controller reported; a report on an older generation, or a copy, changes nothing."""
     connector = connectors.get(event.connector)
     if connector is None or not life.is_news(connector, event):
         return connectors

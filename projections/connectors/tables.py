@@ -230,7 +230,7 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
         "snapshot.fetch.size": _FETCH_ROWS,
         # Debezium's default counts a month as 30.4375 days
         "interval.handling.mode": "string",
-        # the keeper starts it again, and tells it
+        # the controller starts it again, and tells it
         "errors.max.retries": "0",
         **(_heartbeats(config) if _has_heartbeats(config) else {}),
         **config,

@@ -28,7 +28,7 @@ def unfit(event: Event, root: str) -> Fault | None:
 def _named(event: Event) -> tuple[str, ...]:
     match event:
         case MeshFounded():
-            return event.operator_key, event.governor_key, event.keeper_key
+            return event.operator_key, event.governor_key, event.controller_key
         case MeshKeyIntroduced():
             return (event.public_key,)
     return ()

@@ -1,7 +1,7 @@
 """Checkpoints as they follow one another: each names the text of the one before. Pure.
 
-Two may name the same one: a keeper that slept through its replacement can sign once more. Such a
-fork is no fault as long as both are heads of the same tree, which the log itself shows.
+Two may name the same one: a controller that slept through its replacement can sign once more. Such
+a fork is no fault as long as both are heads of the same tree, which the log itself shows.
 """
 
 from collections.abc import Iterable, Iterator

@@ -2,7 +2,7 @@
 
 The checkpoint's signer had checked every signature, and its `unverified` lines name those that
 did not verify. That holds for the log at hand only if the root over the records as they are read
-is the signed one, and if the signer is a keeper by the word of the mesh's root. So while the
+is the signed one, and if the signer is a controller by the word of the mesh's root. So while the
 records are believed they are hashed too, what the root has signed is checked always, and nothing
 of the result counts before the checkpoint was reached.
 """
@@ -116,7 +116,7 @@ class Prefix:
     def stop(self, identity: Identity) -> None:
         """Believe nothing more; the next checkpoint is to prove what was believed so far.
 
-        Raises DistrustError where it lies at the last record taken and is no keeper's.
+        Raises DistrustError where it lies at the last record taken and is no controller's.
         """
         reached = self._ledger.offset
         if self._stopped or not self.is_open:
@@ -136,14 +136,16 @@ class Prefix:
             raise DistrustError("tail_cut", last + 1, self._end, text)
 
     def _prove(self, identity: Identity) -> None:
-        """The tree came out right: is it the word of this mesh's keeper?"""
+        """The tree came out right: is it the word of this mesh's controller?"""
         last = self._last
         if last is None or not self._believed:
             return
         if identity.root != self._trusted.root_key:
             text = "the log's first record is not signed by this mesh's root"
             raise DistrustError("foreign_root", 0, 0, text)
-        keys = [one.public for one in identity.keys.values() if one.role is Role.KEEPER]
-        if last.signer([one for one in keys if identity.has_role(one, Role.KEEPER)]) is None:
-            text = f"the checkpoint over {last.body.size} records is not signed by a keeper's key"
+        keys = [one.public for one in identity.keys.values() if one.role is Role.CONTROLLER]
+        if last.signer([one for one in keys if identity.has_role(one, Role.CONTROLLER)]) is None:
+            text = (
+                f"the checkpoint over {last.body.size} records is not signed by a controller's key"
+            )
             raise DistrustError("checkpoint_foreign", 0, self._end, text)

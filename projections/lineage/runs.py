@@ -50,7 +50,7 @@ class EndedRun:
     """A run that ended.
 
     offset: of the fact that ended it.
-    time: when its keeper made that fact, ms by the keeper's clock.
+    time: when its controller made that fact, ms by the controller's clock.
     reason: why it failed, "" for another end.
     """
 

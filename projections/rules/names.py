@@ -12,7 +12,7 @@ PART = re.compile(r"[a-z][a-z0-9_-]{0,99}")
 TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 RESERVED = frozenset(
     {MESH_DOMAIN, "admin", "anonymous", "connect", "controller", "registry"}
-    | {"root", "operator", "governor", "keeper"}
+    | {"root", "operator", "governor", "controller"}
 )
 """Names of the platform's principals and of the mesh's own keys; no domain may take them."""
 _PLACES = re.compile(r"connectors|postgres|spark|(?:registry|spark)-.*")

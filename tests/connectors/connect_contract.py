@@ -1,4 +1,4 @@
-"""What every Kafka Connect promises to keepers; subclassed for the one in memory and a real one."""
+"""What every Kafka Connect promises to controllers; subclassed for one in memory and a real one."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Kafka Connect in memory, and a keeper of connectors with the whole world around it."""
+"""Kafka Connect in memory, and a controller of connectors with the whole world around it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -15,8 +15,8 @@ from processors.connect.connects import Connects
 from processors.connect.own_worker import StartingError
 from processors.connect.rest import Connect, Deployed, Part
 from processors.connect.secrets import ConnectSecrets
-from processors.keepers.connectors.connectors import ConnectorsKeeper
-from processors.keepers.keeper import ReignOverError
+from processors.controllers.connectors.connectors import ConnectorsController
+from processors.controllers.controller import ReignOverError
 from processors.spark.error_files import ErrorFiles
 from projections.connectors.state import Connector
 from tests import paper_story as story
@@ -149,13 +149,13 @@ class PaperReign:
     def report(self, fact: Fact) -> None:
         self.check()
         self.facts.append(fact)
-        self._log.append(fact, by="keeper")
+        self._log.append(fact, by="controller")
 
     def meta(self, cause: str, step: str, generation: int, *, correlation: str) -> Meta:
         return Meta(
             id=derived_id(cause, step, generation),
             time=now(),
-            actor="mesh.keeper",
+            actor="mesh.controller",
             domain="mesh",
             correlation=correlation,
             causation=cause,
@@ -163,7 +163,7 @@ class PaperReign:
 
 
 class MemoryConnector:
-    """One connector, its keeper, and the whole world around it."""
+    """One connector, its controller, and the whole world around it."""
 
     def __init__(self, folder: Path) -> None:
         self.log = PaperLog()
@@ -175,10 +175,10 @@ class MemoryConnector:
         self.errors = ErrorFiles(folder.with_name(f"{folder.name}-home"))
         self.reign, self.lineage, self.time = PaperReign(self.log), LineageList(), 100.0
         self.versions: dict[str, list[int]] = {}
-        self.keeper = self.new_keeper()
+        self.controller = self.new_controller()
 
-    def new_keeper(self) -> ConnectorsKeeper:
-        return ConnectorsKeeper(
+    def new_controller(self) -> ConnectorsController:
+        return ConnectorsController(
             self.connects,
             lambda *_: self.east,
             lambda: self.log.image,
@@ -202,10 +202,10 @@ class MemoryConnector:
         self.log.govern()
 
     def look(self, seconds: float = 1.5, times: int = 1) -> None:
-        """The keeper looks, once in so many seconds."""
+        """The controller looks, once in so many seconds."""
         for _ in range(times):
             self.time += seconds
-            self.keeper.reconcile(self.log.image, self.reign)
+            self.controller.reconcile(self.log.image, self.reign)
 
     def said(self) -> list[str]:
         """What was reported of the connector, in a word each, with the code of a failure."""

@@ -96,7 +96,7 @@ class Business:
     """An owner and a buyer in the middle of things: one request open, one grant in force.
 
     Of `quiet`, another product, nothing is said but the first word: a row that was lost with it
-    is written by nobody but the keeper of rows.
+    is written by nobody but the controller of rows.
     """
 
     stage: Stage
@@ -160,7 +160,7 @@ def assert_all_is_right(business: Business) -> Told:
     """Every word decided, rows as a replay has them, rights as granted."""
     stage = business.stage
     eventually(business.all_done, "everything decided and done")
-    # the rows keeper repairs behind the governor's back, a moment later
+    # the rows controller repairs behind the governor's back, a moment later
     eventually(lambda: stage.plain.rows() == rows_of_a_replay(stage), "rows equal a replay")
     found = told(stage.plain)
     assert {receipt.offset for receipt in business.said} <= found.decided.keys()

@@ -83,7 +83,7 @@ def hang(platform: LocalPlatform) -> None:
         platform.kill("kafka-east", signal.SIGCONT)
 
 
-def rows_keeper(connection: Connection) -> Callable[[], object]:
+def rows_controller(connection: Connection) -> Callable[[], object]:
     """Reads what is new up to the end, and rests."""
     reader = PartitionReader(connection, ROWS, None)
 
@@ -188,7 +188,7 @@ def test_every_long_lived_client_gets_on_after_a_broker_that_hung(
         eventually(lambda topic=topic: admin.topic(topic), f"{topic} is there")
     reader = LogReader(connection)
     clients = [
-        Client("the rows keeper's reader", rows_keeper(connection)),
+        Client("the rows controller's reader", rows_controller(connection)),
         Client("the end of the log", log_end(connection)),
         Client("a standby's and sdm's reader", lambda: list(reader.follow(0.1))),
         Client("the reader of the lineage", lineage_reader(connection)),

@@ -57,10 +57,10 @@ def identity(kit: Mesh) -> Identity:
 def test_a_rotation_that_was_cut_off_goes_on_when_it_is_asked_for_again(
     kit: Mesh, settings: PlatformSettings, cut: tuple[int, bool] | str | None, compromised: bool
 ) -> None:
-    """The keeper's key only, which nobody but the worker of this mesh holds."""
+    """The controller's key only, which nobody but the worker of this mesh holds."""
     domain = kit.register_domain("keys")
     product, _ = domain.product()
-    old = SigningKey.load(key_path(kit.home, "keeper")).public
+    old = SigningKey.load(key_path(kit.home, "controller")).public
     restarts = []
 
     def restart() -> None:
@@ -72,7 +72,7 @@ def test_a_rotation_that_was_cut_off_goes_on_when_it_is_asked_for_again(
     def rotate(writer: FrailWriter) -> None:
         root = SigningKey.load(key_path(kit.home, "root"))
         rotation = Rotation(
-            kit.home, MeshRole.KEEPER, writer, root, lambda: identity(kit), "tester-7"
+            kit.home, MeshRole.CONTROLLER, writer, root, lambda: identity(kit), "tester-7"
         )
         rotation.run("once a year", restart, compromised=compromised)
 
@@ -85,11 +85,13 @@ def test_a_rotation_that_was_cut_off_goes_on_when_it_is_asked_for_again(
             writer.left = 99
         rotate(writer)
 
-    new = SigningKey.load(key_path(kit.home, "keeper")).public
+    new = SigningKey.load(key_path(kit.home, "controller")).public
     assert new != old
-    assert identity(kit).has_role(new, Role.KEEPER)
-    assert not identity(kit).has_role(old, Role.KEEPER)
-    assert not [path.name for path in key_path(kit.home, "keeper").parent.glob("keeper.*.key")]
+    assert identity(kit).has_role(new, Role.CONTROLLER)
+    assert not identity(kit).has_role(old, Role.CONTROLLER)
+    assert not [
+        path.name for path in key_path(kit.home, "controller").parent.glob("controller.*.key")
+    ]
     # under the new key rights are applied and reported again
     application = domain.application("late")
     assert application.domain.name == domain.name

@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 
 from local_platform import Endpoints
 from mesh_events.facts import LinkActivated
-from processors.keepers.links import links
+from processors.controllers.links import links
 from projections.links import State
 from spark_streams.log import KafkaLog
 from spark_streams.spark import SparkEngine
@@ -35,7 +35,7 @@ class KilledLink(RealLink):
 
     # a server that has just been started may need long for the first record
     pace = replace(QUICK, look=2, stall=60)
-    # the server that is being started needs the processor more than the keeper does
+    # the server that is being started needs the processor more than the controller does
     pause_s = 0.5
 
     def __init__(self, endpoints: Endpoints, server: SparkServer) -> None:
@@ -48,7 +48,7 @@ class KilledLink(RealLink):
 
     def close(self) -> None:
         self._west.close()
-        self.keeper.close()
+        self.controller.close()
         for admin in self.admins.values():
             admin.delete_topic(self.topic)
 

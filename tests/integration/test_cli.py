@@ -549,7 +549,7 @@ def test_status_shows_services_and_where_the_mesh_stands(sdm: Sdm) -> None:
     # where nothing happened since a governor began, its own beginning is the last record
     assert found["offset"] >= found["epoch"] > 0
     deadline = time.monotonic() + 120
-    # a keeper may report while the rows are read
+    # a controller may report while the rows are read
     while sdm("status").document["rows_behind"]:
         assert time.monotonic() < deadline, "the rows do not catch up with the log"
 

@@ -1,4 +1,4 @@
-"""Links between two real clusters, driven by the keeper over a real Spark Connect server."""
+"""Links between two real clusters, driven by the controller over a real Spark Connect server."""
 
 import json
 from collections.abc import Iterator
@@ -22,8 +22,8 @@ from mesh_events.facts import (
 )
 from mesh_events.intents import OnRevoke
 from processors.clusters.rights import reader
-from processors.keepers.flows.fence import bindings_of
-from processors.keepers.links.links import CopyPlan
+from processors.controllers.flows.fence import bindings_of
+from processors.controllers.links.links import CopyPlan
 from processors.lineage.events import LineageTopic
 from processors.spark.error_files import ErrorFiles
 from projections.links import Copy, State
@@ -106,8 +106,8 @@ def test_a_paused_link_stands_still_and_goes_on_where_it_stood(link: RealLink) -
 def test_another_worker_finds_the_running_link_and_leaves_it(link: RealLink) -> None:
     link.produce((0, b"k", b"v", None))
     link.reconcile_until(link.caught_up)
-    link.keeper.close()
-    link.keeper = link.new_keeper()
+    link.controller.close()
+    link.controller = link.new_controller()
     link.produce((1, b"k", b"v", None))
     link.reconcile_until(link.caught_up)
     assert len(link.desk.said(LinkActivated)) == 1
@@ -201,8 +201,8 @@ def test_a_copy_that_lives_but_does_not_move_is_started_anew(link: RealLink) -> 
     link.produce((0, b"k", b"1", None))
     link.reconcile_until(link.caught_up)
     link.pace = replace(link.pace, stall=3)
-    link.keeper.close()
-    link.keeper = link.new_keeper()
+    link.controller.close()
+    link.controller = link.new_controller()
     link.west.withdraw(bindings_of(link.west, link.topic, link.desk.name))
     link.produce((0, b"k", b"2", None))
     link.reconcile_until(link.caught_up)
@@ -292,8 +292,8 @@ def test_a_value_that_fails_a_query_is_in_a_local_file_and_not_on_the_log(
     errors = link.errors = ErrorFiles(tmp_path)
     # the query is to end by itself before it counts as one that does not get on
     link.pace = replace(link.pace, stall=60)
-    link.keeper.close()
-    link.keeper = link.new_keeper()
+    link.controller.close()
+    link.controller = link.new_controller()
     monkeypatch.setattr(CopyPlan, "work", lambda *_: Casting(link.topic))
     link.produce((0, b"k", b"7", None), (0, b"k", value.encode(), None))
     with capture_logs() as lines:

@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient
 from local_platform import Endpoints
 from mesh_events.facts import LinkFailed
 from processors.clusters.rights import Operation
-from processors.keepers.flows.fence import bindings_of
+from processors.controllers.flows.fence import bindings_of
 from projections.links import State
 from tests.links.real import RealLink, count
 

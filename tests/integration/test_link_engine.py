@@ -13,8 +13,8 @@ from local_platform import Endpoints, PlatformSettings
 from local_platform.site import Site
 from processors.clusters.rights import reader
 from processors.connect.principals import group_of
-from processors.keepers.flows.ends import ClusterLogs, allowed
-from processors.keepers.flows.fence import claim, fresh_writer, writing
+from processors.controllers.flows.ends import ClusterLogs, allowed
+from processors.controllers.flows.fence import claim, fresh_writer, writing
 from processors.mirror.config import reading as reading_of
 from processors.mirror.config import writing as writing_of
 from spark_streams.engine import CopySpec, Failed, FlowEngine, Running

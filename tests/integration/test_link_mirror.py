@@ -13,7 +13,7 @@ from local_platform.layout import Layout
 from local_platform.supervision.state import PlatformState
 from mesh_events.facts import CopyPurged, LinkActivated, LinkFailed
 from mesh_events.intents import Engine
-from processors.keepers.flows import fence
+from processors.controllers.flows import fence
 from projections.links import State
 from tests.links.real import RealMirror, assert_exact, until
 from tests.mesh_fixtures import connect_service
@@ -136,11 +136,11 @@ def test_spark_and_mirrormaker_hand_a_copy_over_to_each_other(link: RealMirror) 
     assert not [fault for fault in link.desk.said(LinkFailed) if not fault.retriable]
 
 
-def test_a_killed_keepers_copy_is_taken_over(link: RealMirror) -> None:
+def test_a_killed_controllers_copy_is_taken_over(link: RealMirror) -> None:
     link.produce((0, b"k", b"1", None))
     link.reconcile_until(link.caught_up, 90)
-    link.keeper.close()
-    link.keeper = link.new_keeper()
+    link.controller.close()
+    link.controller = link.new_controller()
     link.produce((1, b"k", b"2", None))
     link.reconcile_until(link.caught_up, 60)
     assert len(link.desk.said(LinkActivated)) == 1

@@ -1,4 +1,4 @@
-"""What every cluster promises to keepers; subclassed for the one in memory and for real Kafka."""
+"""What every cluster promises to controllers; subclassed for one in memory and for real Kafka."""
 
 import secrets
 from abc import ABC, abstractmethod

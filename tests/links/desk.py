@@ -1,4 +1,4 @@
-"""A desk in place of the governor: holds the image, takes the keeper's facts, gives orders."""
+"""A desk in place of the governor: holds the image, takes the controller's facts, gives orders."""
 
 import threading
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from immutables import Map
 from mesh_events.facts import Fact, LinkFact
 from mesh_events.intents import Engine, LinkCreated, OnRevoke, Quality
 from mesh_events.meta import Meta, derived_id, now
-from processors.keepers.keeper import ReignOverError
+from processors.controllers.controller import ReignOverError
 from projections import links
 from projections.access import Access, State, put
 from projections.catalog import Product
@@ -135,7 +135,7 @@ class Desk:
         return Meta(
             id=derived_id(cause, step, generation),
             time=now(),
-            actor="mesh.keeper",
+            actor="mesh.controller",
             domain="mesh",
             correlation=correlation,
             causation=cause,

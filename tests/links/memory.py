@@ -1,6 +1,6 @@
 """Clusters and an engine in memory, with what matters of the real ones for exactness.
 
-Rights are looked at when a record is written, a query lives on without its keeper, and records
+Rights are looked at when a record is written, a query lives on without its controller, and records
 that an engine took over but did not write yet may still land after it was told to stop.
 """
 
@@ -15,11 +15,11 @@ from mesh_events.intents import Engine
 from mesh_events.kafka.connection import Connection
 from processors.clusters.kafka import Login, Topic
 from processors.clusters.rights import Acl, Binding, Operation, Resource
-from processors.keepers.flows.ends import Reach
-from processors.keepers.flows.pace import Pace
-from processors.keepers.flows.partition_limit import MOST_PARTITIONS
-from processors.keepers.flows.starts import Starts
-from processors.keepers.links.links import LinksKeeper, Mirrors
+from processors.controllers.flows.ends import Reach
+from processors.controllers.flows.pace import Pace
+from processors.controllers.flows.partition_limit import MOST_PARTITIONS
+from processors.controllers.flows.starts import Starts
+from processors.controllers.links.links import LinksController, Mirrors
 from projections.identity import Cluster
 from projections.image import Image
 from spark_streams.engine import Answer, CopySpec, Failed, Running, States
@@ -409,7 +409,7 @@ class MemoryEngine:
 
 
 class MemoryLink:
-    """One link from `east` to `west`, its keeper, and the whole world around it."""
+    """One link from `east` to `west`, its controller, and the whole world around it."""
 
     def __init__(
         self,
@@ -435,10 +435,10 @@ class MemoryLink:
         by_mirror = by is Engine.MIRRORMAKER
         self.mirrors = Mirrors(lambda _: self.engine, lambda _: "connect") if by_mirror else None
         self.starts = Starts()
-        self.keeper = self.new_keeper(most)
+        self.controller = self.new_controller(most)
 
-    def new_keeper(self, most: int = MOST_PARTITIONS) -> LinksKeeper:
-        return LinksKeeper(
+    def new_controller(self, most: int = MOST_PARTITIONS) -> LinksController:
+        return LinksController(
             Reach(
                 lambda _, name: self.clusters[name],
                 MemoryLogs(self.clusters),
@@ -462,7 +462,7 @@ class MemoryLink:
 
     def reconcile(self, reign: Desk | None = None) -> None:
         self.time += 1
-        self.keeper.reconcile(self.desk.image, reign or self.desk)
+        self.controller.reconcile(self.desk.image, reign or self.desk)
 
     def produce(self, count: int, partition: int | None = None) -> None:
         for n in range(count):
@@ -470,7 +470,7 @@ class MemoryLink:
             self.source.partitions[place].append(f"{place}.{n}".encode())
 
     def settle(self, rounds: int = 5) -> None:
-        """Let keeper and engine do all they can."""
+        """Let controller and engine do all they can."""
         for _ in range(rounds):
             self.reconcile()
             self.engine.move()

@@ -15,11 +15,11 @@ from processors.clusters.kafka import KafkaAdmin
 from processors.connect.principals import group_of
 from processors.connect.rest import Connect
 from processors.connect.secrets import ConnectSecrets
-from processors.keepers.flows import fence
-from processors.keepers.flows.ends import ClusterLogs, Reach
-from processors.keepers.flows.pace import Pace
-from processors.keepers.flows.partition_limit import MOST_PARTITIONS
-from processors.keepers.links.links import LinksKeeper, Mirrors
+from processors.controllers.flows import fence
+from processors.controllers.flows.ends import ClusterLogs, Reach
+from processors.controllers.flows.pace import Pace
+from processors.controllers.flows.partition_limit import MOST_PARTITIONS
+from processors.controllers.links.links import LinksController, Mirrors
 from processors.lineage.events import JobRun
 from processors.mirror.engine import MirrorEngine
 from processors.spark.error_files import ErrorFiles
@@ -47,16 +47,16 @@ class LineageList:
 
 
 class RealLink:
-    """One link from east to west with its keeper; `partitions` of a fresh source topic."""
+    """One link from east to west with its controller; `partitions` of a fresh source topic."""
 
     pace = QUICK
     engine = Engine.SPARK
     errors: ErrorFiles | None = None
     logs: ClusterLogs | None = None
-    """Set for links that share their connections; the next keeper gets them."""
+    """Set for links that share their connections; the next controller gets them."""
     most_partitions = MOST_PARTITIONS
     pause_s = 0.05
-    """Between two looks of the keeper, seconds."""
+    """Between two looks of the controller, seconds."""
 
     def __init__(self, endpoints: Endpoints, partitions: int = 3, **config: str) -> None:
         self.endpoints = endpoints
@@ -73,7 +73,7 @@ class RealLink:
         ]
         self.desk = Desk(clusters, self.topic, self.topic, self.engine)
         self.lineage = LineageList()
-        self.keeper = self.new_keeper()
+        self.controller = self.new_controller()
 
     @property
     def east(self) -> KafkaAdmin:
@@ -87,12 +87,12 @@ class RealLink:
         """An engine as another process has it; the first one waits for the server to start."""
         return SparkEngine(*domain_server(self.endpoints, DOMAIN), self.topic)
 
-    def new_keeper(self) -> LinksKeeper:
-        """Another process's keeper, as far as the keeper can tell."""
+    def new_controller(self) -> LinksController:
+        """Another process's controller, as far as the controller can tell."""
         if self.engine is Engine.SPARK:
             # its start is no part of what a test waits for
             self.new_engine().close()
-        return LinksKeeper(
+        return LinksController(
             Reach(
                 lambda _, name: self.admins[name],
                 self.logs or ClusterLogs(self.endpoints.tls),
@@ -110,10 +110,10 @@ class RealLink:
         """What links by MirrorMaker are kept with."""
 
     def reconcile(self) -> None:
-        self.keeper.reconcile(self.desk.image, self.desk)
+        self.controller.reconcile(self.desk.image, self.desk)
 
     def reconcile_until(self, condition: Callable[[], bool], timeout: float = 120) -> None:
-        """Let the keeper look again and again until something is so."""
+        """Let the controller look again and again until something is so."""
 
         def look() -> bool:
             self.reconcile()
@@ -127,7 +127,7 @@ class RealLink:
         engine.stop(self.desk.name)
         # an open client can keep Python from ending
         engine.close()
-        self.keeper.close()
+        self.controller.close()
         for admin in self.admins.values():
             admin.withdraw(admin.rights(topic=self.topic))
             admin.delete_topic(self.topic)

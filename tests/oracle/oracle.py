@@ -9,7 +9,7 @@ from typing import Any
 Plain = dict[str, Any]
 DECISIONS = {"IntentAccepted", "IntentRejected", "IntentQuarantined", "RecordsSetAside"}
 GOVERNORS = DECISIONS | {"GovernorStarted"}
-KEEPERS = {
+CONTROLLERS = {
     "CheckPassed", "CheckFailed", "CredentialsIssued", "AclApplied", "AclRemoved", "EffectFailed",
     "LinkActivated", "LinkAdvanced", "LinkStopped", "LinkFailed", "CopyPurged", "CopyRetained",
     "DriftFound",
@@ -17,7 +17,7 @@ KEEPERS = {
     "ConnectorActivated", "ConnectorFailed", "ConnectorHalted",
 }  # fmt: skip
 ROOTS = {"MeshFounded", "MeshKeyIntroduced", "MeshKeyRevoked"}
-NO_INTENTS = GOVERNORS | KEEPERS | ROOTS | {"SchemaIntroduced", None}
+NO_INTENTS = GOVERNORS | CONTROLLERS | ROOTS | {"SchemaIntroduced", None}
 DESIRED = {"LinkPaused": "PAUSED", "LinkResumed": "RUNNING", "LinkRemoved": "REMOVED"}
 WAITING = {"PAUSED": "PAUSING", "RUNNING": "CREATED", "REMOVED": "REMOVING"}
 DIRECTED = {
@@ -69,7 +69,7 @@ def _history(records: list[Plain]) -> tuple[Plain, list[tuple[Plain, int]], int,
             so_far["waiting"][offset] = {**record, "type": None if says_nothing else kind}
         elif kind in ROOTS:
             _rekeyed(keys, kind, fields)
-        elif kind in KEEPERS:
+        elif kind in CONTROLLERS:
             so_far["effects"].append((record, offset))
         elif kind == "GovernorStarted" and _begins(fields, so_far["epoch"], starts):
             so_far.update(epoch=offset, last=fields["meta"]["id"])
@@ -125,21 +125,21 @@ def _authentic(record: Plain, keys: Plain) -> bool:
         return signer in keys["root"] + keys.get("governor", [])
     if kind in ROOTS:
         return signer in keys.get("root", []) and not (kind == "MeshFounded" and "ever" in keys)
-    wanted = "governor" if kind in GOVERNORS else "keeper" if kind in KEEPERS else None
+    wanted = "governor" if kind in GOVERNORS else "controller" if kind in CONTROLLERS else None
     return signer in keys.get(wanted, [])
 
 
 def _rekeyed(keys: Plain, kind: str, fields: Plain) -> None:
     """The root names the mesh's keys, gives a part of it another one, or takes one for good."""
     if kind == "MeshFounded":
-        keys.update(governor=[fields["governor_key"]], keeper=[fields["keeper_key"]])
-        keys["ever"] = {fields[name] for name in ("operator_key", "governor_key", "keeper_key")}
+        keys.update(governor=[fields["governor_key"]], controller=[fields["controller_key"]])
+        keys["ever"] = {fields[name] for name in ("operator_key", "governor_key", "controller_key")}
         keys["speakers"] |= keys["ever"]
         return
     public, role = fields["public_key"], fields.get("role", "").lower()
     if kind == "MeshKeyRevoked":
         keys["speakers"].discard(public)
-        for name in ("governor", "keeper"):
+        for name in ("governor", "controller"):
             keys[name] = [one for one in keys.get(name, []) if one != public]
     elif public not in keys.setdefault("ever", set()) and role != "unknown":
         keys[role] = [*keys.get(role, []), public]

@@ -180,7 +180,7 @@ def told_by_oracle(records: list[Plain]) -> Plain:
 
 
 class AnyLog(RuleBasedStateMachine):
-    """A log to which domains, governors, keepers, zombies and strangers append as they like."""
+    """A log to which domains, governors, controllers, zombies and strangers append as they like."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -260,7 +260,7 @@ class AnyLog(RuleBasedStateMachine):
     @precondition(lambda self: self.log.image.statements)
     @rule(kind=st.sampled_from(STATEMENT_FACTS), which=ANY, slip=SLIPS, step=SLIPS,
           positions=st.dictionaries(st.sampled_from("01"), st.integers(0, 9), max_size=2),
-          signer=st.sampled_from(["keeper", "keeper", "keeper", "east"]))  # fmt: skip
+          signer=st.sampled_from(["controller", "controller", "controller", "east"]))  # fmt: skip
     def report_on_statement(
         self,
         kind: type[Fact],
@@ -293,13 +293,13 @@ class AnyLog(RuleBasedStateMachine):
 
     @precondition(lambda self: self.log.image.intents.open_count)
     @rule(which=ANY, verdict=st.sampled_from(VERDICTS), signer=st.sampled_from(
-              ["governor", "governor", "governor", "keeper", "east", "stranger"]))  # fmt: skip
+              ["governor", "governor", "governor", "controller", "east", "stranger"]))  # fmt: skip
     def decide_as_one_likes(self, which: int, verdict: Verdict, signer: str) -> None:
         offset = self._any(open_offsets(self.log.image), which)
         self.log.rule(offset, verdict, by=signer)
 
     @rule(which=ANY, length=st.integers(1, 12), spared=st.sets(st.integers(0, 12)),
-          signer=st.sampled_from(["governor", "governor", "keeper", "east"]))  # fmt: skip
+          signer=st.sampled_from(["governor", "governor", "controller", "east"]))  # fmt: skip
     def set_aside_as_one_likes(
         self, which: int, length: int, spared: set[int], signer: str
     ) -> None:
@@ -318,7 +318,7 @@ class AnyLog(RuleBasedStateMachine):
     @precondition(lambda self: self.log.image.access.requests)
     @rule(kind=st.sampled_from([facts.AclApplied, facts.AclRemoved]), which=ANY, slip=SLIPS,
           elsewhere=st.sampled_from([False, False, True]),
-          signer=st.sampled_from(["keeper", "keeper", "governor", "west"]))  # fmt: skip
+          signer=st.sampled_from(["controller", "controller", "governor", "west"]))  # fmt: skip
     def report_rights(
         self, kind: type[Fact], which: int, slip: int, elsewhere: bool, signer: str
     ) -> None:
@@ -335,7 +335,7 @@ class AnyLog(RuleBasedStateMachine):
     @rule(kind=st.sampled_from(LINK_FACTS), which=ANY, slip=SLIPS, step=SLIPS,
           positions=st.dictionaries(st.sampled_from("01"), st.integers(0, 9), max_size=2),
           ends=st.dictionaries(st.sampled_from("01"), st.integers(0, 9), max_size=2),
-          signer=st.sampled_from(["keeper", "keeper", "keeper", "east"]))  # fmt: skip
+          signer=st.sampled_from(["controller", "controller", "controller", "east"]))  # fmt: skip
     def report_on_link(
         self,
         kind: type[Fact],
@@ -371,7 +371,7 @@ class AnyLog(RuleBasedStateMachine):
 
     @precondition(lambda self: self.log.image.connectors)
     @rule(kind=st.sampled_from(connectors.CONNECTOR_FACTS), which=ANY, slip=SLIPS, restarts=SLIPS,
-          signer=st.sampled_from(["keeper", "keeper", "keeper", "east"]))  # fmt: skip
+          signer=st.sampled_from(["controller", "controller", "controller", "east"]))  # fmt: skip
     def report_on_connector(
         self, kind: type[Fact], which: int, slip: int, restarts: int, signer: str
     ) -> None:
@@ -417,7 +417,7 @@ def test_reports_of_every_kind_have_every_field() -> None:
     steer = {"product": story.PRODUCT, "cluster": "west", "speaker": "west"}
     machine.steer(kind=intents.LinkCreated, **steer)
     machine.govern()
-    one = {"which": 0, "slip": 0, "signer": "keeper"}
+    one = {"which": 0, "slip": 0, "signer": "controller"}
     for kind in LINK_FACTS:
         machine.report_on_link(kind=kind, step=0, positions={}, ends={}, **one)
     for kind in STATEMENT_FACTS:

@@ -1,4 +1,4 @@
-"""The mesh in a bottle: real governor, keepers, fold and rules on seeded models of everything else.
+"""The mesh in a bottle: real governor, controllers, fold and rules on seeded models of all else.
 
 A schedule is a list of acts. Every act, every fault and every interleaving follows from it, so that
 a schedule that fails can be run again, and be made shorter, until it shows one thing.

@@ -175,8 +175,8 @@ def revoke_key(world: World, a: int, b: int) -> None:
 
 @act(1)
 def change_mesh_key(world: World, a: int, _: int) -> None:
-    """The root gives governor or keeper another key; processes begin with it from now on."""
-    role = pick((MeshRole.GOVERNOR, MeshRole.KEEPER), a)
+    """The root gives governor or controller another key; processes begin with it from now on."""
+    role = pick((MeshRole.GOVERNOR, MeshRole.CONTROLLER), a)
     old, name = world.keys[role], f"{role} {len(world.log.records)}"
     world.log.introduce_key(role, name)
     world.keys[role] = name
@@ -262,7 +262,7 @@ def flood_with_copies(world: World, a: int, b: int) -> None:
 
 @act(2)
 def forge(world: World, a: int, b: int) -> None:
-    """A domain speaks as governor or keeper."""
+    """A domain speaks as governor or controller."""
     log, epoch = world.log, max((w.governor.image.epoch for w in world.workers.values()), default=0)
     about = meta(MESH_DOMAIN, derived_id("forged", str(len(log.records)), 0), log.now)
     where = max(0, len(log.records) - 1 - b)
@@ -312,16 +312,16 @@ def decide(world: World, a: int, b: int) -> None:
 
 @act(14)
 def keep(world: World, a: int, b: int) -> None:
-    """A keeper of a worker has a round."""
+    """A controller of a worker has a round."""
     worker = world.worker(pick(NAMES, a))
     if a < 6:
         worker.listen()
-    worker.keep(pick(sorted(worker.keepers), b))
+    worker.keep(pick(sorted(worker.controllers), b))
 
 
 @act(12)
 def get_on(world: World, a: int, b: int) -> None:
-    """A worker decides all it can, and each of its keepers has a round.
+    """A worker decides all it can, and each of its controllers has a round.
 
     Mostly when those before it cannot act any more; it waits for that, as everybody does.
     """

@@ -12,7 +12,7 @@ from mesh_events.codec import decode
 from mesh_events.meta import MESH_DOMAIN, milliseconds
 from mesh_events.record import Entry, Fault, FaultCode, Record
 from processors.clusters.rights import Binding, Operation
-from processors.keepers.rights.wishes import desired
+from processors.controllers.rights.wishes import desired
 from projections.access import State
 from projections.deciding.decide import decide
 from projections.deciding.verdict import Accepted, Quarantined, Rejected, Verdict
@@ -474,7 +474,7 @@ def _may(kind: str, role: str | None) -> bool:
         return role == "governor"
     if kind in ("SchemaIntroduced", "MeshFounded", "MeshKeyIntroduced", "MeshKeyRevoked"):
         return role == "root"
-    return role == "keeper"
+    return role == "controller"
 
 
 def _plain(entry: Entry) -> Plain:

@@ -10,14 +10,14 @@ from mesh_events.decisions import Decision
 from mesh_events.meta import Event
 from mesh_events.record import Record
 from mesh_events.signing import SigningKey
+from processors.controllers.flows import fence, starting
+from processors.controllers.rights.rights import RightsController
+from processors.controllers.rights.strangers import Strangers
+from processors.controllers.rows import RowsController
 from processors.governor import governor
 from processors.governor.governor import Governor
 from processors.governor.mesh_clock import MeshClock
 from processors.governor.ordering import Ordering
-from processors.keepers.flows import fence, starting
-from processors.keepers.rights.rights import RightsKeeper
-from processors.keepers.rights.strangers import Strangers
-from processors.keepers.rows import RowsKeeper
 from processors.worker import reign
 from processors.worker.reign import LogReign
 from projections import access, fold, identity, links
@@ -219,18 +219,18 @@ def copies_wait_for_a_decision(patch: pytest.MonkeyPatch) -> None:
 
 @planted
 def rights_are_called_gone_without_a_look(patch: pytest.MonkeyPatch) -> None:
-    real = RightsKeeper._settle
+    real = RightsController._settle
 
     def settle(self: Any, wish: Any, admin: Any, actual: Any, keep: Any, reign: Any) -> None:
         real(self, wish, admin, actual if wish.wanted else set(), keep, reign)
 
-    patch.setattr(RightsKeeper, "_settle", settle)
-    patch.setattr(RightsKeeper, "_withdraw", lambda *_: True)
+    patch.setattr(RightsController, "_settle", settle)
+    patch.setattr(RightsController, "_withdraw", lambda *_: True)
 
 
 @planted
 def rights_are_given_before_the_grant(patch: pytest.MonkeyPatch) -> None:
-    from processors.keepers.rights import wishes
+    from processors.controllers.rights import wishes
     from projections.access import State
 
     real = wishes._of_access
@@ -245,7 +245,7 @@ def rights_are_given_before_the_grant(patch: pytest.MonkeyPatch) -> None:
 
 @planted
 def a_domain_in_quarantine_keeps_what_it_was_granted(patch: pytest.MonkeyPatch) -> None:
-    from processors.keepers.rights import wishes
+    from processors.controllers.rights import wishes
 
     real = wishes._of_access
 
@@ -273,7 +273,7 @@ def a_range_counts_what_came_behind_it(patch: pytest.MonkeyPatch) -> None:
 
 @planted
 def rows_are_not_repaired(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(RowsKeeper, "_repair", lambda *_: None)
+    patch.setattr(RowsController, "_repair", lambda *_: None)
 
 
 @planted
@@ -306,7 +306,7 @@ def revoked_keys_of_the_mesh_count_on(patch: pytest.MonkeyPatch) -> None:
 
 @planted
 def rights_without_a_report_are_taken_for_gone(patch: pytest.MonkeyPatch) -> None:
-    from processors.keepers.rights import wishes
+    from processors.controllers.rights import wishes
     from projections.access import State
 
     def seen_gone(one: Any) -> bool:

@@ -13,13 +13,13 @@ import structlog
 
 from mesh_events import signing
 from mesh_events.record import Entry, Record
+from processors.controllers import lanes, rows
+from processors.controllers.checks import checks
+from processors.controllers.flows import ends, fence, starting
+from processors.controllers.flows import stopping as flow_stopping
+from processors.controllers.links import stopping as link_stopping
+from processors.controllers.rights import credentials, rights, strangers
 from processors.governor import governor, mesh_clock
-from processors.keepers import lanes, rows
-from processors.keepers.checks import checks
-from processors.keepers.flows import ends, fence, starting
-from processors.keepers.flows import stopping as flow_stopping
-from processors.keepers.links import stopping as link_stopping
-from processors.keepers.rights import credentials, rights, strangers
 from processors.worker import reign
 from projections.image import Image
 from tests.links import memory
@@ -142,11 +142,11 @@ def _get_over(world: World, ledger: Ledger, name: str) -> None:
     for turn in range(ROUNDS):
         world.log.now += 61_000
         before = len(world.log.records)
-        for keeper in ("checks", "rights", "links", "credentials", "rows"):
+        for controller in ("checks", "rights", "links", "credentials", "rows"):
             worker.listen()
             while worker.step():
                 pass
-            worker.keep(keeper)
+            worker.keep(controller)
             world.engine.move()
             ledger.check()
         if len(world.log.records) == before and turn > 3:

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 from mesh_events.decisions import MeshRole
 from mesh_events.errors import ConfigurationError, InfrastructureError
 from processors.clusters.drift import Policy
+from processors.controllers.checks.checks import ChecksController
+from processors.controllers.controller import Controller, ReignOverError
+from processors.controllers.flows.ends import Reach
+from processors.controllers.flows.starts import Starts
+from processors.controllers.links.links import LinksController
+from processors.controllers.rights.credentials import CredentialsController
+from processors.controllers.rights.rights import RightsController
+from processors.controllers.rights.strangers import Strangers
+from processors.controllers.rows import RowsController
 from processors.governor.governor import Governor
-from processors.keepers.checks.checks import ChecksKeeper
-from processors.keepers.flows.ends import Reach
-from processors.keepers.flows.starts import Starts
-from processors.keepers.keeper import Keeper, ReignOverError
-from processors.keepers.links.links import LinksKeeper
-from processors.keepers.rights.credentials import CredentialsKeeper
-from processors.keepers.rights.rights import RightsKeeper
-from processors.keepers.rights.strangers import Strangers
-from processors.keepers.rows import RowsKeeper
 from processors.log.quick_start import Beginning, Start
 from processors.log.watch import NoWatch, Opening
 from processors.worker.reign import LEASE_S, LogReign, now
@@ -68,7 +68,7 @@ class SimWorker:
     """A process from its start to its death.
 
     Its fold begins at the world's snapshot of now. `busy` names the threads that stand in
-    the middle of something: the process's own, or a keeper's.
+    the middle of something: the process's own, or a controller's.
     """
 
     def __init__(self, world: "World", interrupts: Interrupts, policy: Policy) -> None:
@@ -83,8 +83,8 @@ class SimWorker:
         self._began = -1
         self._must_reach = -1
         log, clusters = world.log, world.clusters
-        self._keeper_key = key(world.keys[MeshRole.KEEPER])
-        self._facts = Writer(log, interrupts, self._keeper_key, self.may_act)
+        self._controller_key = key(world.keys[MeshRole.CONTROLLER])
+        self._facts = Writer(log, interrupts, self._controller_key, self.may_act)
         rows = Rows(world.rows, interrupts)
         self.governor = Governor(
             Writer(log, interrupts, key(world.keys[MeshRole.GOVERNOR])),  # type: ignore[arg-type]
@@ -104,7 +104,7 @@ class SimWorker:
             return admins[name]
 
         starts = Starts()
-        links = LinksKeeper(
+        links = LinksController(
             Reach(admin, Logs(admins, clusters), starts=starts),
             lambda _: Engine(world.engine, interrupts),
             LineageList(),
@@ -112,16 +112,16 @@ class SimWorker:
             replace(QUICK, clock=world.clock.monotonic),
         )
         registry: Any = world.registry
-        everybody: list[Keeper] = [
-            RowsKeeper(world.rows, registry, rows, lambda: self.governor.image),  # type: ignore[arg-type]
-            ChecksKeeper(admin, registry, self.governor.waiting),
-            CredentialsKeeper(admin, Secrets()),  # type: ignore[arg-type]
-            RightsKeeper(
+        everybody: list[Controller] = [
+            RowsController(world.rows, registry, rows, lambda: self.governor.image),  # type: ignore[arg-type]
+            ChecksController(admin, registry, self.governor.waiting),
+            CredentialsController(admin, Secrets()),  # type: ignore[arg-type]
+            RightsController(
                 admin, policy=policy, strangers=Strangers(frozenset(), policy, starts=starts)
             ),
             links,
         ]
-        self.keepers = {keeper.name: keeper for keeper in everybody}
+        self.controllers = {controller.name: controller for controller in everybody}
 
     @property
     def epoch(self) -> int | None:
@@ -146,7 +146,7 @@ class SimWorker:
                 self.reign = LogReign(
                     epoch,
                     self._facts,  # type: ignore[arg-type]
-                    self._keeper_key,
+                    self._controller_key,
                     lambda: self.governor.image,
                     self.asked,
                     started + LEASE_S if len(self.governor.image.starts) > 1 else started,
@@ -213,14 +213,14 @@ class SimWorker:
         return False
 
     def keep(self, name: str) -> None:
-        """One round of a keeper, on the image as it is now."""
+        """One round of a controller, on the image as it is now."""
         with self._thread(name) as free:
             reign, image = self.reign, self.governor.image
             if not free or reign is None or image.offset < reign.last_report:
                 return
             try:
                 reign.check()
-                self.keepers[name].reconcile(image, reign)
+                self.controllers[name].reconcile(image, reign)
             except ReignOverError:
                 return
 

@@ -31,7 +31,7 @@ POLICIES = {"a": Policy.REPAIR, "b": Policy.REPORT}
 DEEPEST = 3
 """So many workers or threads stand still inside one another at most."""
 CLOCK = SimClock()
-KEYS = {MeshRole.GOVERNOR: "governor", MeshRole.KEEPER: "keeper"}
+KEYS = {MeshRole.GOVERNOR: "governor", MeshRole.CONTROLLER: "controller"}
 """With which a mesh is founded."""
 Act = tuple[str, int, int]
 
@@ -41,7 +41,7 @@ class World:
     """One run of the simulated mesh.
 
     `late` holds what was given to Kafka and is not done yet, `stood` the workers that stand still,
-    `acted` is the epoch of the latest governor whose keepers have done something,
+    `acted` is the epoch of the latest governor whose controllers have done something,
     `given` the rights (cluster, binding) that the reigning worker gave last, by no late call,
     `strange` those that an administrator gave past the mesh and that are still there. A process
     begins with the latest `snapshot`, its policy for drift and the mesh's `keys`, by name; `voices`
@@ -146,7 +146,7 @@ class World:
             return
         self.stood.append(worker)
         # a worker that only yields goes on with its other threads
-        everything = {MAIN, *worker.keepers}
+        everything = {MAIN, *worker.controllers}
         held = everything - worker.busy if fault is not Fault.YIELD else set()
         worker.busy |= held
         try:

@@ -1,1 +1,1 @@
-"""A statement with its keeper, over clusters and an engine in memory."""
+"""A statement with its controller, over clusters and an engine in memory."""

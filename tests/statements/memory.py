@@ -24,11 +24,11 @@ from mesh_events.statements import (
     StatementUpdated,
 )
 from processors.clusters.rights import Operation
-from processors.keepers.checks.findings import Finding, destination_free
-from processors.keepers.flows.ends import Reach
-from processors.keepers.flows.partition_limit import MOST_PARTITIONS
-from processors.keepers.keeper import ReignOverError
-from processors.keepers.statements.statements import StatementsKeeper
+from processors.controllers.checks.findings import Finding, destination_free
+from processors.controllers.controller import ReignOverError
+from processors.controllers.flows.ends import Reach
+from processors.controllers.flows.partition_limit import MOST_PARTITIONS
+from processors.controllers.statements.statements import StatementsController
 from projections import statements
 from projections.identity import Application, Cluster, Domain, Identity, Quarantine
 from projections.image import Image
@@ -326,7 +326,7 @@ class Desk:
         return Meta(
             id=derived_id(cause, step, generation),
             time=now(),
-            actor="mesh.keeper",
+            actor="mesh.controller",
             domain="mesh",
             correlation=correlation,
             causation=cause,
@@ -337,7 +337,7 @@ class Desk:
 
 
 class MemoryStatement:
-    """One statement, its keeper, and the whole world around it."""
+    """One statement, its controller, and the whole world around it."""
 
     def __init__(self, partitions: int = 2) -> None:
         self.east = MemoryCluster("east")
@@ -347,10 +347,10 @@ class MemoryStatement:
         self.time = 100.0
         self.lineage = LineageList()
         self.latest: Callable[[], Image] = lambda: self.desk.image
-        self.keeper = self.new_keeper()
+        self.controller = self.new_controller()
 
-    def new_keeper(self, most: int = MOST_PARTITIONS, **pace: float) -> StatementsKeeper:
-        return StatementsKeeper(
+    def new_controller(self, most: int = MOST_PARTITIONS, **pace: float) -> StatementsController:
+        return StatementsController(
             Reach(lambda *_: self.east, MemoryLogs({"east": self.east}), most_partitions=most),
             lambda _: self.engine,
             self.registry,
@@ -364,10 +364,10 @@ class MemoryStatement:
 
     def reconcile(self) -> None:
         self.time += 1
-        self.keeper.reconcile(self.desk.image, self.desk)
+        self.controller.reconcile(self.desk.image, self.desk)
 
     def settle(self, rounds: int = 5) -> None:
-        """Let keeper and engine do all they can."""
+        """Let controller and engine do all they can."""
         for _ in range(rounds):
             self.reconcile()
             self.engine.move()

@@ -16,7 +16,7 @@ from self_service.cli.mesh import lookup
 from self_service.cli.mesh.context import Mesh
 
 COLUMNS = ("offset", "time", "type", "domain", "actor", "outcome", "detail")
-_REPORTED = "as the keeper reported on the log"
+_REPORTED = "as the controller reported on the log"
 
 
 class Seen(NamedTuple):

@@ -90,7 +90,7 @@ def _rights(state: str, enforced: bool) -> Iterator[str]:
         case "REVOKING", True:
             yield "rights still to go"
         case "REVOKING", False:
-            yield "its rights are gone, which the keeper has yet to report"
+            yield "its rights are gone, which the controller has yet to report"
         case _, True:
             yield f"a right to read is there all the same: {_DRIFT}"
 

@@ -53,9 +53,9 @@ def prove(
     mesh, search = Mesh(), Search(reference)
     signed = _signed(mesh)
     with mesh.log() as reader:
-        found, keeper = mesh.fold(reader, lambda log, trusted: search.run(log, trusted, signed))
+        found, controller = mesh.fold(reader, lambda log, trusted: search.run(log, trusted, signed))
     placed, body = found.subject.placed, found.checkpoint.body
-    proven = proofs.check(found, keeper.public)
+    proven = proofs.check(found, controller.public)
     file = out or Path(f"proof-{placed.record.offset}.json")
     try:
         # a folder that somebody names and has not made is a slip
@@ -72,24 +72,25 @@ def prove(
         "index": placed.index,
         "checkpoint_size": body.size,
         "root": base64.b64encode(body.root).decode(),
-        "keeper_key": keeper.public,
-        "keeper_key_revoked_at": keeper.revoked,
+        "controller_key": controller.public,
+        "controller_key_revoked_at": controller.revoked,
     }
     show(Detail(fields), shown.output)
-    if keeper.revoked is not None:
+    if controller.revoked is not None:
         note(
-            f"the key that signed it was revoked at offset {keeper.revoked}: prove it again once "
-            "another keeper's checkpoint covers it"
+            f"the key that signed it was revoked at offset {controller.revoked}: prove it again "
+            "once another controller's checkpoint covers it"
         )
-    note(f"check it with: sdm audit check-proof {file} --key {keeper.public}")
+    note(f"check it with: sdm audit check-proof {file} --key {controller.public}")
 
 
-@command(app, "check-proof", "sdm audit check-proof proof.json --key KEEPER_PUBLIC_KEY")
+@command(app, "check-proof", "sdm audit check-proof proof.json --key CONTROLLER_PUBLIC_KEY")
 def check_proof(
     shown: Shown,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What `prove` has written.")],
     key: Annotated[
-        str, typer.Option("--key", metavar="KEEPER_PUBLIC_KEY", help="The keeper's public key.")
+        str,
+        typer.Option("--key", metavar="CONTROLLER_PUBLIC_KEY", help="The controller's public key."),
     ],
     governor: Annotated[
         list[str] | None,
@@ -126,7 +127,7 @@ def check_proof(
                 "--governor names: it does not count"
             )
     show(Detail(_fields(found)), shown.output)
-    note(f"the record stands on the log, as the keeper signed it; {_sentence(found)}")
+    note(f"the record stands on the log, as the controller signed it; {_sentence(found)}")
     if found.outcome.may_be_copy:
         note(
             f"the record at offset {found.outcome.offset} came to the log at "

@@ -36,7 +36,7 @@ def restart(saying: SayingToWorker, name: Name, reason: OptionalReason = "") -> 
     mesh = Mesh()
     found = standing(mesh, saying, name)
     if found.desired == "RUNNING":
-        # the keeper starts anew what was decided anew: nobody has to wait until it stands still
+        # the controller starts anew what was decided anew: nobody has to wait until it stands still
         say_about(mesh, saying, found.id, ConnectorStopped, {"reason": reason}, active=False)
     said = say_about(mesh, saying, found.id, ConnectorStarted, {"reason": reason})
     shown(saying, found.id, said)

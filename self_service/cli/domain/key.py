@@ -34,7 +34,7 @@ class Changeable(StrEnum):
 
     OPERATOR = "OPERATOR"
     GOVERNOR = "GOVERNOR"
-    KEEPER = "KEEPER"
+    CONTROLLER = "CONTROLLER"
 
 
 For = Annotated[
@@ -174,7 +174,7 @@ def revoke(
     app,
     "rotate",
     "sdm key rotate governor --reason 'once a year'",
-    "sdm key rotate keeper --reason 'seen elsewhere' --compromised --root-key /media/root.key",
+    "sdm key rotate controller --reason 'seen elsewhere' --compromised --root-key /media/root.key",
 )
 def rotate(
     shown: Shown,
@@ -190,7 +190,7 @@ def rotate(
     ] = None,
     actor: Actor = None,
 ) -> None:
-    """Change a key of the mesh itself: operator, governor or keeper. Needs the root key.
+    """Change a key of the mesh itself: operator, governor or controller. Needs the root key.
 
     The worker is restarted, and the old key revoked. What was cut off goes on when asked again,
     with the key that it made; with --compromised another key is made, and every older one revoked.

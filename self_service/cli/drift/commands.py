@@ -35,7 +35,7 @@ def show_drift(shown: Shown, cluster: Place = None) -> None:
     """List where rights and topics on the clusters differ from the log now.
 
     `sdm drift` alone is the same. Needs the operator's login of each cluster. Ends with exit code
-    8 if something is found. A right that the keepers are about to set is no drift.
+    8 if something is found. A right that the controllers are about to set is no drift.
     """
     from self_service.cli.drift.look import rights, topics
 

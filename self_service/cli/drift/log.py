@@ -48,7 +48,7 @@ def read(records: Iterable[Record], trusted: Trusted | None = None) -> DriftLog:
 
 def _note(found: DriftLog, entry: Entry, before: Image) -> None:
     event = entry.event
-    if isinstance(event, DriftFound) and before.identity.has_role(entry.signer, Role.KEEPER):
+    if isinstance(event, DriftFound) and before.identity.has_role(entry.signer, Role.CONTROLLER):
         # anybody may append it again
         name = entry.signer, event.meta.id
         if name not in found.known:

@@ -10,7 +10,7 @@ from processors.clusters import drift, topic_drift
 from processors.clusters.drift import Finding
 from processors.clusters.kafka import ClusterAdmin, Topic
 from processors.clusters.topic_drift import TopicDrift, TopicFinding
-from processors.keepers.rights.wishes import desired
+from processors.controllers.rights.wishes import desired
 from projections.drift import left_at
 from projections.image import Image
 from projections.links import State

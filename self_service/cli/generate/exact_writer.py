@@ -50,11 +50,11 @@ class ExactWriter:
             )
             | {"error_cb": self._told}
         )
-        self._keeper = Consumer(login.config(group_id=identity, enable_auto_commit=False))
+        self._controller = Consumer(login.config(group_id=identity, enable_auto_commit=False))
         with translating(self._doing):
             self._producer.init_transactions(_TIMEOUT_S)
             # only now: before, a transaction of an earlier writer could still come to its end
-            [found] = self._keeper.committed([self._place()], _TIMEOUT_S)
+            [found] = self._controller.committed([self._place()], _TIMEOUT_S)
         self.next = max(found.offset, first)
 
     def write(self, key: bytes | None, value: bytes | None) -> None:
@@ -87,7 +87,7 @@ class ExactWriter:
         place = self._place(self.next)
         try:
             self._producer.send_offsets_to_transaction(
-                [place], self._keeper.consumer_group_metadata(), _COMMIT_S
+                [place], self._controller.consumer_group_metadata(), _COMMIT_S
             )
             self._producer.commit_transaction(_COMMIT_S)
         except KafkaException as error:
@@ -105,7 +105,7 @@ class ExactWriter:
             except KafkaException as error:
                 if not self._failed:
                     self._failed.append(error.args[0])
-        self._keeper.close()
+        self._controller.close()
 
     def _fault(self, cause: KafkaError) -> Exception:
         if cause.code() in _FENCED:

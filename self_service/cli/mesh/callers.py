@@ -32,7 +32,7 @@ class Caller:
 OPERATOR = Caller(MESH_DOMAIN, "mesh.operator", "operator")
 
 
-ROLES = frozenset({"root", "operator", "governor", "keeper"})
+ROLES = frozenset({"root", "operator", "governor", "controller"})
 """Names of the mesh's own signing keys; no domain may have its key there."""
 
 

@@ -1,6 +1,6 @@
 """Checking a proof that one record stands on the log, and what was decided on it. Pure.
 
-It needs no log: whoever checks it brings the keeper's public key. What is shown is what stands
+It needs no log: whoever checks it brings the controller's public key. What is shown is what stands
 there, not what is missing: that no other record stands between, such as the revocation of a key or
 the start of a later governor, only the whole log can tell (`sdm audit verify`).
 """
@@ -97,7 +97,7 @@ class Proven:
 
 
 def check(proof: Proof, key: str) -> Proven:
-    """Check everything with the keeper's public key; raises FindingError for what is wrong."""
+    """Check everything with the controller's public key; raises FindingError for what is wrong."""
     _require_places(proof, key)
     roles = _roles(proof.authority)
     subject = read(proof.subject, roles)
@@ -108,12 +108,12 @@ def check(proof: Proof, key: str) -> Proven:
 
 
 def _require_places(proof: Proof, key: str) -> None:
-    """Does every record stand under the root that the keeper signed?"""
+    """Does every record stand under the root that the controller signed?"""
     body = proof.checkpoint.body
     if proof.checkpoint.signer([key]) is None:
         raise FindingError(
             f"the checkpoint of {body.origin} over {body.size} records is not signed by {key}: "
-            "it was edited, or the key is not that of its keeper"
+            "it was edited, or the key is not that of its controller"
         )
     for one in proof.places():
         leaf = leaf_hash(one.record)
@@ -146,7 +146,7 @@ def _roles(authority: Authority) -> Roles:
         if found.signer != root or not named:
             raise FindingError(
                 f"the record at offset {one.offset} is not the root's, or names no key: nobody is "
-                "a governor or keeper by it"
+                "a governor or controller by it"
             )
         since = one.placed.index
         # a key keeps the role that it was given first
@@ -164,7 +164,7 @@ def _named(event: Event | None, root: str) -> Mapping[str, Role]:
             return {
                 event.operator_key: Role.OPERATOR,
                 event.governor_key: Role.GOVERNOR,
-                event.keeper_key: Role.KEEPER,
+                event.controller_key: Role.CONTROLLER,
             }
         case MeshKeyIntroduced() if event.role is not MeshRole.UNKNOWN:
             return {event.public_key: Role[event.role.name]}
@@ -174,7 +174,7 @@ def _named(event: Event | None, root: str) -> Mapping[str, Role]:
 
 _SPEAKERS = {
     Kind.INTENT: (),
-    Kind.FACT: (Role.KEEPER,),
+    Kind.FACT: (Role.CONTROLLER,),
     Kind.DECISION: (Role.GOVERNOR,),
     Kind.FOUNDATION: (Role.ROOT,),
 }

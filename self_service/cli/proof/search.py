@@ -38,7 +38,7 @@ class Search:
     def run(
         self, log: Iterable[Record], trusted: Trusted | None, signed: Chain
     ) -> tuple[Proof, Key]:
-        """The proof, and the keeper's key that signed its checkpoint.
+        """The proof, and the controller's key that signed its checkpoint.
 
         Raises NotFoundError for a record that is not there or not covered yet, FindingError for a
         log that is not what was signed.
@@ -175,7 +175,7 @@ def _proof(seen: _Seen, index: int, signed: Chain, image: Image) -> tuple[Proof,
     wanted = record.offset if decision is None else seen.records[decision[0]].offset
     # what is undecided is said of as long a log as can be shown
     newest = image.intents.is_open(record.offset)
-    one, keeper = _covering(wanted, signed, image, newest=newest)
+    one, controller = _covering(wanted, signed, image, newest=newest)
     leaves = seen.leaves[: one.body.size]
     if root_of(leaves) != one.body.root:
         raise FindingError(
@@ -191,7 +191,7 @@ def _proof(seen: _Seen, index: int, signed: Chain, image: Image) -> tuple[Proof,
         decided = Decided(write.legible(number), write.legible(seen.starts[epoch]), before)
         shown += [decided.decision, decided.start, *before]
     authority = Authority(write.placed(0), write.keys(shown))
-    return Proof(subject, decided, authority, one), keeper
+    return Proof(subject, decided, authority, one), controller
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,17 +235,17 @@ def place(records: Mapping[int, Record], paths: Paths, index: int) -> Placed:
 def _covering(
     offset: int, signed: Chain, image: Image, *, newest: bool
 ) -> tuple[SignedCheckpoint, Key]:
-    """The first or the newest checkpoint over a record, of a keeper's key in force if there is one.
+    """The first or the newest checkpoint over a record, of a key in force if there is one.
 
     Whoever checks the proof may not believe a revoked key any more, whatever it signed before.
     """
-    keepers = [one for one in image.identity.keys.values() if one.role is Role.KEEPER]
-    keepers.sort(key=lambda one: one.revoked is not None)
+    controllers = [one for one in image.identity.keys.values() if one.role is Role.CONTROLLER]
+    controllers.sort(key=lambda one: one.revoked is not None)
     by_size = signed.by_size()
-    for keeper in keepers:
+    for controller in controllers:
         for one in reversed(by_size) if newest else by_size:
-            if one.body.offset >= offset and one.signer([keeper.public]):
-                return one, keeper
+            if one.body.offset >= offset and one.signer([controller.public]):
+                return one, controller
     raise NotFoundError(
         f"no checkpoint covers offset {offset} yet: the worker signs one within seconds; "
         "see `sdm status`, then try again"

@@ -200,7 +200,7 @@ def _answer(
 
 def _partitions(intent: StatementAdded, admin: "ClusterAdmin") -> str | None:
     """What the worker's limit of partitions has to be; None where it may have its default."""
-    from processors.keepers.flows.partition_limit import MOST_PARTITIONS, OF_STATEMENTS
+    from processors.controllers.flows.partition_limit import MOST_PARTITIONS, OF_STATEMENTS
 
     topics = (admin.topic(name) for name in (intent.stream, *intent.tables))
     widest = max((one for one in topics if one is not None), key=lambda one: one.partitions)
@@ -218,7 +218,7 @@ def _plan(
 ) -> "Plan":
     """The plan as the governor's check makes it."""
     from processors.clusters.kafka import Topic
-    from processors.keepers.statements.planning import plan_statement
+    from processors.controllers.statements.planning import plan_statement
 
     cluster = image.identity.domains[domain_of(intent.statement)].cluster
     topic = admin.topic if admin is not None else lambda name: Topic(name, "", 1, {})
@@ -233,7 +233,7 @@ def _at_destination(
     stream: "PartitionLog | None",
 ) -> DryRun:
     """Whether the destination is free, or the statement may come back to it."""
-    from processors.keepers.checks.findings import destination_free
+    from processors.controllers.checks.findings import destination_free
 
     before = image.statements.get(intent.statement)
     found = destination_free(intent, admin, before, stream)

@@ -99,7 +99,7 @@ class TreeCheck:
         return self._findings
 
     def _beyond(self, end: int, identity: Identity) -> list[Checkpoint]:
-        """A keeper's checkpoints over what the log does not hold."""
+        """A controller's checkpoints over what the log does not hold."""
         signed = self.chain.by_size() if self.chain else []
         return [
             one.body
@@ -110,7 +110,7 @@ class TreeCheck:
     def _mismatch(self, error: MismatchError, recent: list[Record], identity: Identity) -> None:
         expected = self._ledger.expected
         if expected is None or not self._may_sign(expected, identity):
-            # told as a checkpoint of nobody; the next one may be a keeper's
+            # told as a checkpoint of nobody; the next one may be a controller's
             self._ledger.pass_over()
             return
         self._broken = True
@@ -147,10 +147,10 @@ class TreeCheck:
         )
 
     def _may_sign(self, checkpoint: Checkpoint, identity: Identity) -> bool:
-        """Whether a keeper's key signed it; before there are keepers nobody can tell."""
-        keepers = _keepers(identity)
+        """Whether a controller's key signed it; before there are controllers nobody can tell."""
+        controllers = _controllers(identity)
         signed = self._signed[checkpoint.digest]
-        return not keepers or signed.signer(keepers) is not None
+        return not controllers or signed.signer(controllers) is not None
 
     def _doubt_unverified(self, one: SignedCheckpoint) -> list[Finding]:
         """Does a checkpoint tell of every signature that does not verify?"""
@@ -176,26 +176,26 @@ class TreeCheck:
 
 
 def _doubt_signer(one: SignedCheckpoint, identity: Identity) -> list[Finding]:
-    body, keepers = one.body, _keepers(identity)
-    public = one.signer(keepers)
-    if public is None and any(one.note.names(body.origin, key) for key in keepers):
-        text = f"the checkpoint over {body.size} records is not what the keeper signed"
+    body, controllers = one.body, _controllers(identity)
+    public = one.signer(controllers)
+    if public is None and any(one.note.names(body.origin, key) for key in controllers):
+        text = f"the checkpoint over {body.size} records is not what the controller signed"
         return [Finding(body.offset, "checkpoint_edited", text)]
     if public is None:
-        text = f"the checkpoint over {body.size} records is not signed by a keeper of this mesh"
+        text = f"the checkpoint over {body.size} records is not signed by a controller of this mesh"
         return [Finding(body.offset, "checkpoint_foreign", text)]
     revoked = identity.keys[public].revoked
     if revoked is not None and body.offset > revoked:
         text = (
-            f"the checkpoint over {body.size} records is signed by a keeper's key that was "
+            f"the checkpoint over {body.size} records is signed by a controller's key that was "
             f"revoked at offset {revoked}"
         )
         return [Finding(body.offset, "checkpoint_revoked", text)]
     return []
 
 
-def _keepers(identity: Identity) -> list[str]:
-    return [one.public for one in identity.keys.values() if one.role is Role.KEEPER]
+def _controllers(identity: Identity) -> list[str]:
+    return [one.public for one in identity.keys.values() if one.role is Role.CONTROLLER]
 
 
 def _between(offsets: list[int], first: int, last: int) -> list[int]:

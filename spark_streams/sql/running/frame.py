@@ -36,7 +36,7 @@ NO_CHANGE = "its op and its after contradict each other: no insert, update or de
 PASSED = "it was read again after a restart, when its place in the result had passed"
 TOO_LARGE = "the result would be larger than a record of its topic may be, with key and headers"
 MOST_BYTES = 16 * 1024 * 1024 + 4_096
-"""Bytes of a record that a topic takes; see `processors.keepers.flows.copy_settings`."""
+"""Bytes of a record that a topic takes; see `processors.controllers.flows.copy_settings`."""
 LONGEST_REASON = 900
 """Characters of a reason, of four bytes each at most: within the 4 KiB that a dead letter may have
 beyond the largest record of a stream, beside its other headers."""

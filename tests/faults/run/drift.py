@@ -24,7 +24,7 @@ from tests.faults.worker import REPOSITORY
 from tests.mesh_kit import fresh
 
 REPAIR_S = 40
-"""The keeper looks every ten seconds; a busy machine may need some rounds."""
+"""The controller looks every ten seconds; a busy machine may need some rounds."""
 USAGE = 2
 """Exit code of `sdm` for a command that it does not know."""
 READING = (AclOperation.READ, AclOperation.DESCRIBE)

@@ -1,4 +1,4 @@
-"""What statements and connectors must survive: their keeper's death, and that of their servers.
+"""What statements and connectors must survive: their controller's death, and that of their servers.
 
 What came out is compared with what was written, by whoever wrote it.
 """
@@ -79,7 +79,7 @@ def came_out(stage: Stage) -> list[str]:
 
 
 def crash_at_start(point: str, stage: Stage) -> float:
-    """The statement starts again, and its keeper dies on the way."""
+    """The statement starts again, and its controller dies on the way."""
     flow = flow_of(stage)
     flow.stop()
     more(flow)
@@ -96,7 +96,7 @@ def crash_at_start(point: str, stage: Stage) -> float:
 
 
 def crash_at_stop(stage: Stage) -> float:
-    """The statement is stopped, and its keeper dies when the query is."""
+    """The statement is stopped, and its controller dies when the query is."""
     flow = flow_of(stage)
     more(flow)
     with sleeping(stage) as slept:
@@ -220,7 +220,7 @@ class Captured:
 
 
 def crash_at_add(point: str, stage: Stage) -> float:
-    """A connector is added, and its keeper dies on the way."""
+    """A connector is added, and its controller dies on the way."""
     captured = Captured(stage)
     captured.insert()
     with sleeping(stage) as slept:
@@ -239,7 +239,7 @@ def crash_at_add(point: str, stage: Stage) -> float:
 
 
 def crash_at_drop(stage: Stage) -> float:
-    """A connector is dropped, and its keeper dies before it says so."""
+    """A connector is dropped, and its controller dies before it says so."""
     captured = Captured(stage)
     captured.insert()
     captured.add()

@@ -64,7 +64,7 @@ def settled(ground: Ground, seconds: float = WAIT_S) -> list[str]:
 
 
 def right_rows(ground: Ground, seconds: float = 60) -> list[str]:
-    """Rows equal a replay; the keeper of rows repairs them a moment after a governor died."""
+    """Rows equal a replay; the controller of rows repairs them a moment after a governor died."""
     deadline = time.monotonic() + seconds
     while True:
         expected = replayed(ground)

@@ -19,7 +19,7 @@ def kill_governor(stage: Stage) -> float:
 
 
 def kill_spark(stage: Stage) -> float:
-    """The copy stands still until the keeper has a server again."""
+    """The copy stands still until the controller has a server again."""
     began = time.monotonic()
     before = stage.kill(stage.spark)
     recovery = stage.first_copied(began)

@@ -81,7 +81,7 @@ def die(worker: WorkerProcess) -> None:
 
 
 def crash_at_start_of_link(point: str, stage: Stage) -> float:
-    """The link starts again, and its keeper dies on the way."""
+    """The link starts again, and its controller dies on the way."""
     link = {"product": stage.copied.product, "cluster": "west"}
     stage.kit.accepted(stage.owner.say(LinkPaused, **link))
     stage.link_is("PAUSED", stage.copied.link)
@@ -96,7 +96,7 @@ def crash_at_start_of_link(point: str, stage: Stage) -> float:
 
 
 def crash_at_stop_of_link(stage: Stage) -> float:
-    """The link is paused, and its keeper dies when the query is stopped."""
+    """The link is paused, and its controller dies when the query is stopped."""
     link = {"product": stage.copied.product, "cluster": "west"}
     with sleeping(stage) as before:
         dying = stage.worker("link-after-stop")
@@ -111,7 +111,7 @@ def crash_at_stop_of_link(stage: Stage) -> float:
 
 
 def crash_at_purge(stage: Stage) -> float:
-    """The last grant ends, and the keeper dies when the copy is deleted."""
+    """The last grant ends, and the controller dies when the copy is deleted."""
     gone = stage.link("gone")
     with sleeping(stage) as before:
         dying = stage.worker("link-after-purge")

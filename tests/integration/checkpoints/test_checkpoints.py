@@ -83,8 +83,8 @@ def _is_proven_without_kafka(stage: Stage, shop: Domain, folder: Path) -> None:
         file = folder / f"{outcome}.json"
         code, told, said = stage.sdm("audit", "prove", receipt.id, "--out", str(file), "-o", "json")
         assert (code, told["outcome"]) == (0, outcome), said
-        key = stage.kit.key("keeper").public
-        assert told["keeper_key"] == key
+        key = stage.kit.key("controller").public
+        assert told["controller_key"] == key
         check = ("audit", "check-proof", str(file), "--key", key, "-o", "json")
         code, told, said = stage.sdm(*check)
         assert (code, told["event"]["meta"]["id"]) == (0, receipt.id), said

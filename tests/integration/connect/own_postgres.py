@@ -64,7 +64,7 @@ class OwnPostgres:
             yield connection
 
     def config(self, connector: str, table: str, **more: str) -> dict[str, str]:
-        """What captures a table, as a keeper has it; logins of the mesh's own write."""
+        """What captures a table, as a controller has it; logins of the mesh's own write."""
         login = {"user": "postgres", "password": self.password} | more
         place = Database("127.0.0.1", self.service.port, login["user"], _DATABASE, is_shared=False)
         return {

@@ -165,8 +165,8 @@ def a_forged_quarantine(scene):
 
 
 @case("forged")
-def a_decision_under_the_keepers_key(scene):
-    return scene.write(scene.wire(forged_decision(scene), scene.kit.key("keeper")))
+def a_decision_under_the_controllers_key(scene):
+    return scene.write(scene.wire(forged_decision(scene), scene.kit.key("controller")))
 
 
 @case("forged")
@@ -219,7 +219,7 @@ def a_forged_schema(scene):
 @case("forged")
 def a_second_foundation(scene):
     public = scene.stranger.key.public
-    keys = dict.fromkeys(("operator_key", "governor_key", "keeper_key"), public)
+    keys = dict.fromkeys(("operator_key", "governor_key", "controller_key"), public)
     event = as_mesh(scene, MeshFounded, mesh="mine", governance_cluster="east", **keys)
     return scene.write(scene.wire(event, scene.kit.key("root")))
 

@@ -82,7 +82,7 @@ def test_a_copy_of_what_the_mesh_said_changes_nothing(
 ) -> None:
     kit, pid = scene.kit, governor_pid()
     kit.image()
-    mesh_keys = {kit.key(name).public for name in ("governor", "keeper")}
+    mesh_keys = {kit.key(name).public for name in ("governor", "controller")}
     record = next(
         kit.records[offset]
         for offset, entry in sorted(kit.entries.items(), reverse=True)

@@ -71,7 +71,7 @@ def test_rows_equal_a_replay_in_a_new_process(
 
 def test_the_checksum_is_the_same_in_every_process(kit: Mesh, product: str) -> None:
     image = kit.image()
-    # the log may grow meanwhile: its keepers look for drift by themselves
+    # the log may grow meanwhile: its controllers look for drift by themselves
     found = [replayed(kit, seed, str(image.offset)) for seed in ("1", "2")]
 
     assert found[0]["offset"] == found[1]["offset"] == image.offset

@@ -63,7 +63,7 @@ def owner(name: str) -> Principal:
     return Principal(name, "secret", tuple(rights))
 
 
-FOE, CROWD, KEEPER = owner("foe"), owner("crowd"), owner("keeper")
+FOE, CROWD, CONTROLLER = owner("foe"), owner("crowd"), owner("controller")
 FOE = replace(FOE, rights=(*FOE.rights, Right("ALL", "TOPIC", "mesh.foe.", prefixed=True)))
 HORDE = owner("horde")
 # what these use up, no other test lacks
@@ -105,7 +105,7 @@ def admin(platform: LocalPlatform) -> Connection:
         [
             FOE,
             CROWD,
-            KEEPER,
+            CONTROLLER,
             HORDE,
             SWIFT,
             SCRIBE,
@@ -471,29 +471,31 @@ def test_a_login_has_so_many_offsets_and_no_more(
     settings: PlatformSettings, admin: Connection
 ) -> None:
     most, partitions = JVM_BOUNDS["mesh.offsets"], 250
-    topic = create_topic(admin, "keeper.read", "producer", partitions)
-    login = replace(admin, user=KEEPER.name, password=KEEPER.password)
-    keeper = RawConnection(admin.bootstrap_servers, login)
-    wait_until(lambda: keeper.find_coordinator("keeper.0") == 0, "the coordinator answers", 30)
-    wait_until(lambda: keeper.commit("keeper.0", topic) == 0, "offsets are kept", 30)
+    topic = create_topic(admin, "controller.read", "producer", partitions)
+    login = replace(admin, user=CONTROLLER.name, password=CONTROLLER.password)
+    controller = RawConnection(admin.bootstrap_servers, login)
+    wait_until(
+        lambda: controller.find_coordinator("controller.0") == 0, "the coordinator answers", 30
+    )
+    wait_until(lambda: controller.commit("controller.0", topic) == 0, "offsets are kept", 30)
     twice = [0] * (2 * SAME_HASH + 1)
-    assert keeper.commit("keeper.0", topic, "", twice) == 0, "beside each is the same text"
-    assert commit_in_transaction(login, "keeper.0", topic) is None
+    assert controller.commit("controller.0", topic, "", twice) == 0, "beside each is the same text"
+    assert commit_in_transaction(login, "controller.0", topic) is None
     # an offset of a transaction is another one
-    groups, every = [f"keeper.{at}" for at in range(most // partitions)], range(partitions)
-    assert {keeper.commit(one, topic, "", every) for one in groups[:-1]} == {0}
-    assert keeper.commit(groups[-1], topic, "", every[:-2]) == 0
-    assert keeper.commit("keeper.other", topic, "", [0, 1]) == NOT_KEPT
-    assert keeper.commit(groups[-1], topic, "", every[-2:]) == NOT_KEPT, "it was the last one"
-    assert keeper.commit("keeper.0", topic, "", every) == 0, "those that are kept"
-    keeper.close()
-    assert commit_in_transaction(login, "keeper.0", topic) is None
-    assert commit_in_transaction(login, "keeper.other", topic) == NOT_KEPT
+    groups, every = [f"controller.{at}" for at in range(most // partitions)], range(partitions)
+    assert {controller.commit(one, topic, "", every) for one in groups[:-1]} == {0}
+    assert controller.commit(groups[-1], topic, "", every[:-2]) == 0
+    assert controller.commit("controller.other", topic, "", [0, 1]) == NOT_KEPT
+    assert controller.commit(groups[-1], topic, "", every[-2:]) == NOT_KEPT, "it was the last one"
+    assert controller.commit("controller.0", topic, "", every) == 0, "those that are kept"
+    controller.close()
+    assert commit_in_transaction(login, "controller.0", topic) is None
+    assert commit_in_transaction(login, "controller.other", topic) == NOT_KEPT
     other = RawConnection(admin.bootstrap_servers, admin)
-    assert other.commit("keeper.other", topic, "", [2]) == 0
+    assert other.commit("controller.other", topic, "", [2]) == 0
     other.close()
     [told] = [line for line in log_of(settings).splitlines() if "is denied an offset" in line]
-    assert f"User:{KEEPER.name} is denied an offset: it has {most} of seven days" in told
+    assert f"User:{CONTROLLER.name} is denied an offset: it has {most} of seven days" in told
 
 
 @pytest.fixture

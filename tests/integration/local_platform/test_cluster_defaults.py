@@ -16,8 +16,8 @@ from confluent_kafka.admin import (
 from local_platform import LocalPlatform
 from mesh_events.kafka.connection import Connection
 from processors.clusters.kafka import KafkaAdmin, Topic
-from processors.keepers.flows.copy_settings import copied_settings
-from processors.keepers.flows.elections import require_clean
+from processors.controllers.flows.copy_settings import copied_settings
+from processors.controllers.flows.elections import require_clean
 from spark_streams.errors import CopyError
 from tests.conftest import new_settings, start
 from tests.integration.local_platform.clients import wait_until

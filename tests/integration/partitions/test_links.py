@@ -8,7 +8,7 @@ import pytest
 from local_platform import Endpoints
 from mesh_events.facts import LinkActivated, LinkFailed
 from processors.clusters.rights import Operation
-from processors.keepers.flows.ends import ClusterLogs
+from processors.controllers.flows.ends import ClusterLogs
 from projections.links import State
 from tests.integration.partitions.owner import add_partitions, numbered, partitions_of
 from tests.links.real import RealLink, assert_exact
@@ -40,18 +40,18 @@ def test_partitions_added_under_load_reach_the_copy_in_order(link: RealLink) -> 
 def test_a_source_above_the_limit_stops_its_link_until_it_is_raised(link: RealLink) -> None:
     link.produce(*numbered(0, 300, 3))
     link.reconcile_until(link.caught_up)
-    link.keeper.close()
+    link.controller.close()
     link.most_partitions = 3
-    link.keeper = link.new_keeper()
+    link.controller = link.new_controller()
     add_partitions(link.east.login, link.topic, 4)
     link.produce(*numbered(300, 400, 4))
     link.reconcile_until(lambda: link.desk.link.failure_code == "too_many_partitions")
     assert partitions_of(link) == 3
     rights = link.west.rights(topic=link.topic)
     assert not [one for one in rights if one.operation is Operation.WRITE]
-    link.keeper.close()
+    link.controller.close()
     link.most_partitions = 4
-    link.keeper = link.new_keeper()
+    link.controller = link.new_controller()
     link.reconcile_until(lambda: partitions_of(link) == 4 and link.caught_up())
     assert_exact(link)
     assert [fact.code for fact in link.desk.said(LinkFailed)] == ["too_many_partitions"]
@@ -81,8 +81,8 @@ def test_a_link_whose_source_grows_does_not_hold_up_another_one(
     try:
         for one in (link, other):
             one.logs = logs
-            one.keeper.close()
-            one.keeper = one.new_keeper()
+            one.controller.close()
+            one.controller = one.new_controller()
             one.produce(*numbered(0, 30, 3))
             one.reconcile_until(one.caught_up)
         add_partitions(link.east.login, link.topic, 6)

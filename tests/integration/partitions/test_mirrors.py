@@ -38,18 +38,18 @@ def test_a_source_above_the_limit_stops_its_link_until_it_is_raised(
 ) -> None:
     link.produce(*numbered(0, 300, 3))
     link.reconcile_until(link.caught_up, 90)
-    link.keeper.close()
+    link.controller.close()
     link.most_partitions = 3
-    link.keeper = link.new_keeper()
+    link.controller = link.new_controller()
     add_partitions(link.east.login, link.topic, 4)
     link.produce(*numbered(300, 400, 4))
     link.reconcile_until(lambda: link.desk.link.failure_code == "too_many_partitions", 90)
     assert partitions_of(link) == 3
     rights = link.west.rights(topic=link.topic)
     assert not [one for one in rights if one.operation is Operation.WRITE]
-    link.keeper.close()
+    link.controller.close()
     link.most_partitions = 4
-    link.keeper = link.new_keeper()
+    link.controller = link.new_controller()
     link.reconcile_until(lambda: partitions_of(link) == 4 and link.caught_up(), 90)
     assert_exact(link)
     assert [fact.code for fact in link.desk.said(LinkFailed)] == ["too_many_partitions"]

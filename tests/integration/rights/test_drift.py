@@ -7,7 +7,7 @@ import pytest
 
 from mesh_events.facts import DriftFound, DriftKind, Remedy
 from processors.clusters.rights import Acl, reader
-from tests.integration.rights.test_rights import DENIED, filled, keeper_of
+from tests.integration.rights.test_rights import DENIED, controller_of, filled
 from tests.kafka_acls import made, unmade
 from tests.mesh_kit import Application, Domain, Mesh, eventually, fresh
 
@@ -70,7 +70,7 @@ def test_a_revoked_right_that_somebody_gave_back_is_withdrawn_and_told(
     owner.grant(product, request)
     owner.revoke(product, request)
 
-    keeper_of(kit, "east").grant(reader(application.name, topic))
+    controller_of(kit, "east").grant(reader(application.name, topic))
 
     fact = wait_told(kit, request, Remedy.REPAIRED)
     assert fact.drift is KINDS.RIGHT_RETURNED
@@ -94,7 +94,7 @@ def test_a_strangers_right_is_told_once_and_left_until_it_is_gone(
         assert (fact.drift, fact.bindings) == (KINDS.FOREIGN_RIGHT, [str(strange)])
         if how != "wildcard":
             assert fact.topics == [topic]
-        assert strange in keeper_of(kit, "east").acls()
+        assert strange in controller_of(kit, "east").acls()
     assert wait_told(kit, subject, Remedy.ENDED).bindings == [str(strange)]
     assert [found.remedy for found in told(kit, subject)] == [Remedy.LEFT, Remedy.ENDED]
 
@@ -134,5 +134,5 @@ def test_a_right_of_an_application_without_a_grant_is_withdrawn_where_it_is_the_
         assert (fact.drift, fact.bindings) == (KINDS.UNGRANTED_RIGHT, [str(wide)])
         repaired = next(one for one in told(kit, subject) if one.remedy is Remedy.REPAIRED)
         assert repaired.bindings == [str(named)]
-        acls = keeper_of(kit, "east").acls()
+        acls = controller_of(kit, "east").acls()
         assert (wide in acls, named in acls) == (True, False)

@@ -12,7 +12,7 @@ from mesh_events.facts import DriftKind, Remedy
 from processors.clusters.rights import Acl
 from self_service.cli.app import app
 from tests.integration.rights.test_drift import changed_behind, told, wait_told
-from tests.integration.rights.test_rights import filled, keeper_of
+from tests.integration.rights.test_rights import controller_of, filled
 from tests.mesh_kit import Application, Domain, Mesh, eventually, fresh
 
 
@@ -33,7 +33,7 @@ def test_a_login_of_the_mesh_keeps_no_right_that_nobody_granted(
 ) -> None:
     _, topic = filled(owner)
     acls = strange(application.name, owner, topic)
-    subject, admin = f"principal/{application.name}", keeper_of(kit, "east")
+    subject, admin = f"principal/{application.name}", controller_of(kit, "east")
     own = admin.acls(principal=application.name)
     with ExitStack() as stack:
         for acl in acls:
@@ -50,7 +50,7 @@ def test_a_strangers_rights_are_shown_with_the_commands_that_delete_them(
 ) -> None:
     _, topic = filled(owner)
     stranger = fresh("mallory")
-    acls, admin = strange(stranger, owner, topic), keeper_of(kit, "east")
+    acls, admin = strange(stranger, owner, topic), controller_of(kit, "east")
     runner = CliRunner(env={"SDM_HOME": str(settings.home), "SDM_DOMAIN": None})
     with ExitStack() as stack:
         for acl in acls:
@@ -83,6 +83,6 @@ def test_what_the_mesh_grants_on_groups_and_transactional_ids_is_not_drift(
     kit: Mesh, owner: Domain
 ) -> None:
     mine = [f"principal/{owner.name}", f"principal/{owner.name}."]
-    acls = keeper_of(kit, "east").acls(principal=owner.name)
+    acls = controller_of(kit, "east").acls(principal=owner.name)
     assert {acl.resource for acl in acls} == {"topic", "group", "transactional-id"}
     assert not [fact for subject in mine for fact in told(kit, subject)]

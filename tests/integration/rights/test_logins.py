@@ -30,7 +30,7 @@ def test_a_login_with_a_life_before_the_mesh_keeps_its_password(kit: Mesh, owner
         lambda image: (
             (login := image.identity.credentials[name, "east"]).failure_code or login.issued
         ),
-        f"the keeper's word on {name}",
+        f"the controller's word on {name}",
     )
 
     login = image.identity.credentials[name, "east"]

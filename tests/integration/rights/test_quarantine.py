@@ -14,7 +14,7 @@ from mesh_events.read import LogReader
 from processors.clusters.rights import Acl
 from projections.access import State
 from tests import kafka_acls
-from tests.integration.rights.test_rights import DENIED, GROUP_DENIED, filled, keeper_of
+from tests.integration.rights.test_rights import DENIED, GROUP_DENIED, controller_of, filled
 from tests.mesh_kit import Domain, Mesh, eventually, fresh, write
 
 
@@ -49,7 +49,7 @@ def test_a_domain_in_quarantine_can_do_nothing_until_its_release(owner: Domain, 
     assert write(kit.login(suspect.name, "east"), own_topic) == DENIED
     theirs = [
         one
-        for one in keeper_of(kit, "east").rights()
+        for one in controller_of(kit, "east").rights()
         if one.principal.partition(".")[0] == suspect.name
     ]
     assert theirs == []

@@ -10,7 +10,7 @@ from mesh_events.intents import intents_login
 from mesh_events.kafka.client_quotas import PRODUCED, REQUESTS
 from mesh_events.kafka.connection import Connection
 from processors.clusters.kafka import KafkaAdmin
-from processors.keepers.rights.quotas import Budget
+from processors.controllers.rights.quotas import Budget
 from tests.mesh_kit import Domain, Mesh
 
 SHARE = Budget(bytes_s=8 * 16 * 1024, request_percent=0).share(1)

@@ -14,7 +14,7 @@ from confluent_kafka.admin import (
 from mesh_events.intents import AccessGranted, LinkCreated, LinkRemoved, intents_login
 from mesh_events.kafka.connection import Connection
 from processors.clusters.kafka import KafkaAdmin
-from processors.keepers.flows.partition_limit import MOST_PARTITIONS
+from processors.controllers.flows.partition_limit import MOST_PARTITIONS
 from projections.access import State
 from projections.links import State as LinkState
 from tests.mesh_kit import Application, Domain, Mesh, eventually, fresh, read, reading, write
@@ -24,8 +24,8 @@ GROUP_DENIED = "GROUP_AUTHORIZATION_FAILED"
 MESH_TOPICS = ("mesh.governance", "mesh.catalog", "mesh.access", "mesh.links", "mesh.quarantine")
 
 
-def keeper_of(kit: Mesh, cluster: str) -> KafkaAdmin:
-    """A cluster as the keepers see it."""
+def controller_of(kit: Mesh, cluster: str) -> KafkaAdmin:
+    """A cluster as the controllers see it."""
     return KafkaAdmin(cluster, kit.admin_login(cluster))
 
 
@@ -90,7 +90,7 @@ def test_a_grant_is_refused_whose_link_would_have_too_many_partitions(
     owner: Domain, kit: Mesh
 ) -> None:
     product, topic = filled(owner)
-    east = keeper_of(kit, "east")
+    east = controller_of(kit, "east")
     east.add_partitions(topic, MOST_PARTITIONS + 1)
     eventually(
         lambda: (found := east.topic(topic)) and found.partitions > MOST_PARTITIONS,
@@ -101,7 +101,7 @@ def test_a_grant_is_refused_whose_link_would_have_too_many_partitions(
     grant = owner.say(AccessGranted, product=product, request=request)
     assert kit.code(grant) == "too_many_partitions"
     assert f"{product}@west" not in kit.image().links
-    assert keeper_of(kit, "west").topic(topic) is None
+    assert controller_of(kit, "west").topic(topic) is None
 
 
 def test_a_second_grant_while_the_copy_is_being_made_is_accepted(owner: Domain, kit: Mesh) -> None:
@@ -109,7 +109,7 @@ def test_a_second_grant_while_the_copy_is_being_made_is_accepted(owner: Domain, 
     far = kit.register_domain("far", "west")
     first, second = far.application("first"), far.application("second")
     requests = [far.request(product, one.name) for one in (first, second)]
-    west = keeper_of(kit, "west")
+    west = controller_of(kit, "west")
 
     kit.accepted(owner.say(AccessGranted, product=product, request=requests[0]))
     eventually(lambda: west.topic(topic) is not None, f"the copy's topic {topic}")

@@ -1,4 +1,4 @@
-"""A domain's own Spark Connect server, and a session there, as a statement's keeper has one."""
+"""A domain's own Spark Connect server, and a session there, as a statement's controller has one."""
 
 import uuid
 from collections.abc import Iterator

@@ -8,7 +8,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from mesh_events.errors import RefusedError
-from processors.keepers.flows.partition_limit import MOST_PARTITIONS
+from processors.controllers.flows.partition_limit import MOST_PARTITIONS
 from spark_streams.sql.running.again import Again, stands
 from spark_streams.sql.running.frame import LONGEST_REASON
 from spark_streams.sql.running.work import SETTINGS

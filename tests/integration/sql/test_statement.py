@@ -51,7 +51,7 @@ WHERE c.number % 10 <> 3"""
 
 
 class Running:
-    """A statement over topics of its own, as its keeper would run it."""
+    """A statement over topics of its own, as its controller would run it."""
 
     def __init__(self, platform: Endpoints, server: tuple[str, str]) -> None:
         self.login = platform.administration("east")

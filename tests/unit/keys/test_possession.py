@@ -80,10 +80,10 @@ def test_a_proof_that_stands_on_the_log_is_of_no_use_to_another_domain(log: Pape
     assert registered(log, proof) == Accepted()
 
 
-@pytest.mark.parametrize("role", [MeshRole.OPERATOR, MeshRole.GOVERNOR, MeshRole.KEEPER])
+@pytest.mark.parametrize("role", [MeshRole.OPERATOR, MeshRole.GOVERNOR, MeshRole.CONTROLLER])
 def test_the_root_brings_in_no_key_without_its_proof(log: PaperLog, role: MeshRole) -> None:
     before = log.image.identity
-    other_role = MeshRole.KEEPER if role is MeshRole.OPERATOR else MeshRole.OPERATOR
+    other_role = MeshRole.CONTROLLER if role is MeshRole.OPERATOR else MeshRole.OPERATOR
     for proof in ("", NEW.prove(ROOT, "mesh"), NEW.prove(ROOT, f"mesh/{other_role.lower()}")):
         event = log.make(MeshKeyIntroduced, "mesh", role=role, public_key=NEW.public, proof=proof)
         offset = log.append(event, by="root")

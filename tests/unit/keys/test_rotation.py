@@ -56,10 +56,10 @@ class PaperWriter:
         self._log.append(event, by="root")
 
 
-class Keeper:
-    """The home of a mesh whose keeper's key is changed, or that of another role."""
+class Controller:
+    """The home of a mesh whose controller's key is changed, or that of another role."""
 
-    def __init__(self, home: Path, role: MeshRole = MeshRole.KEEPER) -> None:
+    def __init__(self, home: Path, role: MeshRole = MeshRole.CONTROLLER) -> None:
         self.home, self.log, self.role = home, PaperLog(), role
         self.log.start_governor()
         self.file = home / "keys" / f"{role.lower()}.key"
@@ -105,37 +105,37 @@ class Keeper:
 def test_a_key_that_was_seen_elsewhere_is_revoked_also_after_a_rotation_that_was_cut_off(
     tmp_path: Path, left: int, restarts: bool, compromised: bool
 ) -> None:
-    keeper = Keeper(tmp_path)
+    controller = Controller(tmp_path)
     with pytest.raises(CutOffError):
-        keeper.rotate(compromised=compromised, left=left, restarts=restarts)
-    seen = keeper.in_use()
-    done = keeper.rotate(compromised=True)
-    assert keeper.in_use() != seen
-    assert keeper.in_force() == {keeper.in_use()} == {done.new}
-    assert not keeper.identity().has_role(seen, Role.KEEPER)
+        controller.rotate(compromised=compromised, left=left, restarts=restarts)
+    seen = controller.in_use()
+    done = controller.rotate(compromised=True)
+    assert controller.in_use() != seen
+    assert controller.in_force() == {controller.in_use()} == {done.new}
+    assert not controller.identity().has_role(seen, Role.CONTROLLER)
     assert seen in done.old
-    assert [one.name for one in keeper.file.parent.glob("keeper.*.key")] == []
+    assert [one.name for one in controller.file.parent.glob("controller.*.key")] == []
 
 
 def test_a_key_that_waited_beside_one_that_was_seen_elsewhere_is_not_taken(tmp_path: Path) -> None:
-    keeper = Keeper(tmp_path)
+    controller = Controller(tmp_path)
     with pytest.raises(CutOffError):
-        keeper.rotate(compromised=False, left=1)
-    waiting = SigningKey.load(tmp_path / "keys" / "keeper.next.key").public
-    assert keeper.rotate(compromised=True).new != waiting
+        controller.rotate(compromised=False, left=1)
+    waiting = SigningKey.load(tmp_path / "keys" / "controller.next.key").public
+    assert controller.rotate(compromised=True).new != waiting
 
 
 def test_an_ordinary_rotation_that_was_cut_off_is_finished_with_the_key_that_it_made(
     tmp_path: Path,
 ) -> None:
-    keeper = Keeper(tmp_path)
+    controller = Controller(tmp_path)
     with pytest.raises(CutOffError):
-        keeper.rotate(compromised=False, restarts=False)
-    made = keeper.in_use()
-    assert keeper.rotation().was_cut_off
-    assert keeper.rotate(compromised=False).new == made
-    assert keeper.in_force() == {made}
-    assert not keeper.rotation().was_cut_off
+        controller.rotate(compromised=False, restarts=False)
+    made = controller.in_use()
+    assert controller.rotation().was_cut_off
+    assert controller.rotate(compromised=False).new == made
+    assert controller.in_force() == {made}
+    assert not controller.rotation().was_cut_off
 
 
 class Steps:
@@ -160,7 +160,7 @@ class Steps:
         return counted
 
 
-@pytest.mark.parametrize("role", [MeshRole.OPERATOR, MeshRole.GOVERNOR, MeshRole.KEEPER])
+@pytest.mark.parametrize("role", [MeshRole.OPERATOR, MeshRole.GOVERNOR, MeshRole.CONTROLLER])
 @pytest.mark.parametrize("compromised", [False, True])
 @pytest.mark.parametrize("then", [False, True], ids=["then-ordinary", "then-compromised"])
 def test_a_rotation_that_ends_before_any_of_its_steps_is_finished_by_the_next(
@@ -173,7 +173,7 @@ def test_a_rotation_that_ends_before_any_of_its_steps_is_finished_by_the_next(
     steps, step, whole = Steps(monkeypatch), 0, False
     while not whole:
         step += 1
-        home = Keeper(tmp_path / str(step), role)
+        home = Controller(tmp_path / str(step), role)
         steps.left = step
         try:
             home.rotate(compromised=compromised)

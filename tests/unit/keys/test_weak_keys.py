@@ -90,7 +90,7 @@ def test_the_mesh_itself_gets_no_weak_key(log: PaperLog, public: str) -> None:
     assert fault.code is FaultCode.WEAK_KEY
 
 
-@pytest.mark.parametrize("role", ["operator_key", "governor_key", "keeper_key"])
+@pytest.mark.parametrize("role", ["operator_key", "governor_key", "controller_key"])
 def test_no_mesh_is_founded_with_a_weak_key(role: str) -> None:
     log = PaperLog()
     founded = log.event_at(log.records[-1].offset)

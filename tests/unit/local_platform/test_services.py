@@ -17,7 +17,7 @@ from local_platform.services.connect import WORKER, Connect, hand_secrets_to_con
 from local_platform.services.kafka import MEMORY, SMALL_NODE
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
-from processors.keepers.flows.copy_settings import copied_settings
+from processors.controllers.flows.copy_settings import copied_settings
 from projections.connectors.settings import OF_SOURCES
 from projections.deciding.verdict import Refusal
 from projections.rules import names

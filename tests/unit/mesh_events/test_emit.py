@@ -102,7 +102,7 @@ def watched(
 
 
 REFUSED = Rejected("not_your_domain", "it is another's")
-SET_ASIDE = Quarantined(FaultCode.FORGED, "it is not the keeper's")
+SET_ASIDE = Quarantined(FaultCode.FORGED, "it is not the controller's")
 
 
 @pytest.mark.parametrize("verdict", [Accepted(), REFUSED, SET_ASIDE])

@@ -8,14 +8,14 @@ from mesh_events.errors import InfrastructureError
 from mesh_events.facts import LinkFailed
 from mesh_events.statements import StatementFailed
 from processors.clusters.rights import Operation
-from processors.keepers.flows import starting
+from processors.controllers.flows import starting
 from projections.lineage.readers import RUNS_ON
 from projections.links import Desired
 from spark_streams.engine import CopySpec
 from spark_streams.errors import EngineError
 from tests.links.memory import MemoryLink
 from tests.statements.memory import DEAD, NAME, OUT, STREAM, MemoryStatement
-from tests.unit.processors.keepers.flows.test_links_crashes import Crashes, DiedError
+from tests.unit.processors.controllers.flows.test_links_crashes import Crashes, DiedError
 
 NEW = f"SELECT ip FROM {STREAM} WHERE ip = 'x'"
 Restore = Callable[[], None]
@@ -156,7 +156,7 @@ def test_a_failure_is_told_also_where_the_old_text_cannot_be_ended(made: MemoryS
     assert fact.code in RUNS_ON
     assert may(made, Operation.WRITE)
     assert made.engine.living() == []
-    made.keeper = made.new_keeper()
+    made.controller = made.new_controller()
     made.reconcile()
     assert may(made, Operation.WRITE)
     made.east.rights = real  # type: ignore[method-assign]
@@ -195,7 +195,7 @@ def test_whoever_takes_over_ends_an_old_text_that_lives(made: MemoryStatement) -
     about = {"statement": NAME, "generation": statement.generation, "retriable": True}
     telling = made.desk.meta(NAME, "told", 0, correlation=NAME)
     made.desk.report(StatementFailed(meta=telling, code="no_schema", reason="none", **about))
-    made.keeper = made.new_keeper()
+    made.controller = made.new_controller()
     made.reconcile()
     assert came_out(made) == 2
 
@@ -214,7 +214,7 @@ def test_a_worker_that_dies_between_the_end_and_the_failure_loses_nothing(
         with pytest.raises(DiedError):
             made.reconcile()
     assert not may(made, Operation.WRITE)
-    made.keeper = made.new_keeper()
+    made.controller = made.new_controller()
     made.reconcile()
     assert codes(made) == ["cluster_unavailable"]
     restore()
@@ -253,7 +253,7 @@ def test_what_fails_while_it_runs_goes_on_until_its_next_start(made: MemoryState
     assert codes(made) == ["engine_unavailable", "cluster_unavailable"]
     assert came_out(made) > 2
     # and under another worker
-    made.keeper = made.new_keeper()
+    made.controller = made.new_controller()
     before = came_out(made)
     made.settle()
     assert came_out(made) > before
@@ -275,7 +275,7 @@ def test_readers_are_told_of_what_runs_on_where_a_restart_finds_no_schema(
 def test_readers_are_told_of_what_runs_on_while_its_server_does_not_know_a_new_worker() -> None:
     link = MemoryLink()
     link.settle()
-    link.keeper = link.new_keeper()
+    link.controller = link.new_controller()
     link.engine.starting = True
     link.settle()
     assert link.desk.link.failure_code == "engine_starting"
@@ -337,7 +337,7 @@ def test_a_copy_that_is_resumed_in_vain_writes_no_more() -> None:
 def test_a_copy_that_is_made_anew_is_known_as_ours_behind_a_failed_start(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Removed and created again before the keeper could say that the old copy is gone."""
+    """Removed and created again before the controller could say that the old copy is gone."""
     link = MemoryLink()
     link.produce(4)
     link.settle()
@@ -349,7 +349,7 @@ def test_a_copy_that_is_made_anew_is_known_as_ours_behind_a_failed_start(
         raise InfrastructureError("cluster west does not answer", retriable=True)
 
     with monkeypatch.context() as patch:
-        patch.setattr("processors.keepers.links.links.LinkEnds.settle", away)
+        patch.setattr("processors.controllers.links.links.LinkEnds.settle", away)
         link.reconcile()
     assert [fact.code for fact in link.desk.said(LinkFailed)] == ["cluster_unavailable"]
     assert link.topic in link.west.topics
@@ -383,6 +383,6 @@ def test_a_crash_on_the_way_of_a_later_start_ends_nothing_that_is_needed(
     crashes.place = "statement-after-start"
     with pytest.raises(DiedError):
         made.reconcile()
-    made.keeper = made.new_keeper()
+    made.controller = made.new_controller()
     made.settle()
     assert made.wrong() == []

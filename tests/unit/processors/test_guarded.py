@@ -1,4 +1,4 @@
-"""One server's odd answer is an error of that server, and ends no keeper's round."""
+"""One server's odd answer is an error of that server, and ends no controller's round."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,13 +12,13 @@ from mesh_events.kafka.requests import reading
 from mesh_events.read import decode_row
 from processors.clusters.secrets import SecretStore
 from processors.connect import rest
-from processors.keepers.keeper import ReignOverError, guarded
-from processors.keepers.rights.credentials import CredentialsKeeper
-from processors.keepers.rights.quotas import Budget, QuotasKeeper
-from processors.keepers.rights.rights import RightsKeeper
-from processors.keepers.rights.strangers import Strangers
-from processors.keepers.run_ends import RunEndsKeeper
-from processors.keepers.topics.schemas import SchemasKeeper
+from processors.controllers.controller import ReignOverError, guarded
+from processors.controllers.rights.credentials import CredentialsController
+from processors.controllers.rights.quotas import Budget, QuotasController
+from processors.controllers.rights.rights import RightsController
+from processors.controllers.rights.strangers import Strangers
+from processors.controllers.run_ends import RunEndsController
+from processors.controllers.topics.schemas import SchemasController
 from processors.lineage import receiver
 from processors.lineage.reader import _ended
 from processors.registries.subject_rules import SubjectRules
@@ -42,12 +42,12 @@ class OddRest:
         return InfrastructureError("no registry", retriable=False)
 
 
-KEEPERS: dict[str, Callable[[Path], Any]] = {
-    "rights": lambda _: RightsKeeper(odd, strangers=Strangers(frozenset())),
-    "logins": lambda folder: CredentialsKeeper(odd, SecretStore(folder)),
-    "quotas": lambda _: QuotasKeeper(odd, Budget(1e6, 100)),
-    "schemas": lambda _: SchemasKeeper(OddRules()),  # type: ignore[arg-type]
-    "runs": lambda _: RunEndsKeeper(odd, None, lambda _: None),  # type: ignore[arg-type]
+CONTROLLERS: dict[str, Callable[[Path], Any]] = {
+    "rights": lambda _: RightsController(odd, strangers=Strangers(frozenset())),
+    "logins": lambda folder: CredentialsController(odd, SecretStore(folder)),
+    "quotas": lambda _: QuotasController(odd, Budget(1e6, 100)),
+    "schemas": lambda _: SchemasController(OddRules()),  # type: ignore[arg-type]
+    "runs": lambda _: RunEndsController(odd, None, lambda _: None),  # type: ignore[arg-type]
 }
 
 
@@ -55,13 +55,13 @@ class OddRules:
     level = set_level = staticmethod(odd)
 
 
-@pytest.mark.parametrize("name", KEEPERS)
-def test_a_keepers_round_goes_on_behind_what_nobody_expected(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", CONTROLLERS)
+def test_a_controllers_round_goes_on_behind_what_nobody_expected(name: str, tmp_path: Path) -> None:
     log = PaperLog()
     story.domains(log)
     story.published(log)
     reign: Any = PaperReign(log)
-    KEEPERS[name](tmp_path).reconcile(log.image, reign)
+    CONTROLLERS[name](tmp_path).reconcile(log.image, reign)
     told = [one for one in reign.facts if isinstance(one, EffectFailed)]
     assert all("AssertionError" in one.reason for one in told)
     assert bool(told) is (name == "logins")

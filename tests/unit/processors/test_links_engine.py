@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from processors.clusters.rights import reader
-from processors.keepers.flows.fence import writing
+from processors.controllers.flows.fence import writing
 from spark_streams.engine import CopySpec, FlowEngine
 from spark_streams.provenance import Origin
 from tests.links.engine_contract import EngineContract

@@ -9,10 +9,10 @@ import pytest
 
 from mesh_events.facts import LinkActivated, LinkFailed
 from mesh_events.intents import LinkCreated
-from processors.keepers import lanes as module
-from processors.keepers.flows.ends import Reach
-from processors.keepers.lanes import Claims, SideBySide
-from processors.keepers.links.links import LANES, Engines, LinksKeeper, Mirrors
+from processors.controllers import lanes as module
+from processors.controllers.flows.ends import Reach
+from processors.controllers.lanes import Claims, SideBySide
+from processors.controllers.links.links import LANES, Engines, LinksController, Mirrors
 from projections import links
 from projections.image import EMPTY, Image
 from projections.links import Desired, State, link_id
@@ -29,15 +29,17 @@ def many(monkeypatch: pytest.MonkeyPatch) -> MemoryLink:
     """Links of many products between the same clusters, in lanes of their own threads."""
     monkeypatch.setattr(module, "PATIENCE_S", 0.02)
     made = MemoryLink()
-    made.keeper = keeper(made, lambda _: made.engine)
+    made.controller = controller(made, lambda _: made.engine)
     for product in PRODUCTS:
         add(made, product)
     return made
 
 
-def keeper(made: MemoryLink, engines: Engines, mirrors: Engines | None = None) -> LinksKeeper:
+def controller(
+    made: MemoryLink, engines: Engines, mirrors: Engines | None = None
+) -> LinksController:
     """One whose engines are these, in lanes of their own threads."""
-    return LinksKeeper(
+    return LinksController(
         Reach(lambda _, name: made.clusters[name], MemoryLogs(made.clusters)),
         engines,
         made.lineage,
@@ -162,7 +164,7 @@ def test_a_domain_whose_server_does_not_answer_delays_no_other_domains_link(
         asked.append(domain)
         return Hanging(many.engine, gate) if domain == "east" else many.engine
 
-    many.keeper = keeper(many, engine_of)
+    many.controller = controller(many, engine_of)
     other = "shop.orders"
     add(many, other)
     eventually(lambda: all_are(many, State.ACTIVE, [other]), "the other domain's link is active")
@@ -195,7 +197,7 @@ def test_no_server_is_started_for_links_that_rest(many: MemoryLink) -> None:
         asked.append(domain)
         return many.engine
 
-    many.keeper = keeper(many, engine_of, engine_of)
+    many.controller = controller(many, engine_of, engine_of)
     many.reconcile()
     assert asked == []
 

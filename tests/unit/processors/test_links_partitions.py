@@ -5,10 +5,10 @@ import pytest
 from mesh_events.facts import LinkActivated, LinkFailed
 from mesh_events.intents import Engine
 from processors.clusters.rights import Operation
-from processors.keepers.flows import starting
+from processors.controllers.flows import starting
 from projections.links import State
 from tests.links.memory import MemoryLink
-from tests.unit.processors.keepers.flows.test_links_crashes import Crashes, look
+from tests.unit.processors.controllers.flows.test_links_crashes import Crashes, look
 
 PLACES = ["link-after-fence", "link-after-tail", "link-after-grant", "link-after-start"]
 
@@ -37,7 +37,7 @@ def test_partitions_added_at_the_source_are_added_to_the_copy_and_copied(link: M
 def test_a_link_is_restarted_once_for_added_partitions(link: MemoryLink) -> None:
     link.source.grow(3)
     link.settle()
-    link.keeper = link.new_keeper()
+    link.controller = link.new_controller()
     link.settle()
     assert len(link.desk.said(LinkActivated)) == 2
 
@@ -50,7 +50,7 @@ def test_a_query_that_finds_added_partitions_by_itself_doubles_nothing(link: Mem
     link.settle()
     assert link.findings() == []
 
-    # the copy has grown, and the query reads on before the keeper looks again
+    # the copy has grown, and the query reads on before the controller looks again
     link.source.grow(4)
     link.destination.grow(4)
     link.produce(8)
@@ -145,7 +145,7 @@ def test_a_source_above_the_limit_is_never_copied(engine: Engine) -> None:
 def test_a_source_that_grows_above_the_limit_stops_its_link_and_leaves_the_copy(
     link: MemoryLink,
 ) -> None:
-    link.keeper = link.new_keeper(3)
+    link.controller = link.new_controller(3)
     link.source.grow(4)
     link.produce(8)
     link.settle()
@@ -159,11 +159,11 @@ def test_a_source_that_grows_above_the_limit_stops_its_link_and_leaves_the_copy(
 
 @pytest.mark.parametrize("again", ["worker", "owner"])
 def test_a_link_goes_on_when_the_limit_is_raised(link: MemoryLink, again: str) -> None:
-    link.keeper = link.new_keeper(3)
+    link.controller = link.new_controller(3)
     link.source.grow(4)
     link.produce(8)
     link.settle()
-    link.keeper = link.new_keeper(4)
+    link.controller = link.new_controller(4)
     if again == "owner":
         link.desk.pause()
         link.settle()

@@ -5,7 +5,7 @@ import pytest
 from mesh_events.errors import InfrastructureError
 from mesh_events.facts import Fact, LinkActivated, LinkFailed
 from processors.clusters.rights import Operation
-from processors.keepers.flows.pace import Pace
+from processors.controllers.flows.pace import Pace
 from projections.links import State
 from spark_streams.engine import CopySpec
 from spark_streams.errors import EngineError
@@ -124,7 +124,7 @@ def test_a_link_whose_end_could_not_be_reported_makes_no_more_logins(
 
 def test_a_closed_link_stays_closed_under_another_worker(link: MemoryLink) -> None:
     fail_again_and_again(link)
-    link.keeper = link.new_keeper()
+    link.controller = link.new_controller()
     link.settle()
     assert len(link.west.logins) == MOST
     assert len(link.desk.said(LinkActivated)) == MOST

@@ -1,4 +1,4 @@
-"""The rights keeper and what somebody else does to a cluster: told once, repaired or left."""
+"""The rights controller and what somebody else does to a cluster: told once, repaired or left."""
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping
@@ -22,13 +22,13 @@ from processors import founding
 from processors.clusters.drift import Policy
 from processors.clusters.kafka import AT_ONCE
 from processors.clusters.rights import Acl, Binding, Operation, Resource, reader
-from processors.keepers import gates
-from processors.keepers.gates import Gates
-from processors.keepers.lanes import Job, OneByOne
-from processors.keepers.rights import rights as rights_room
-from processors.keepers.rights.rights import RightsKeeper
-from processors.keepers.rights.strangers import Strangers
-from processors.keepers.topics import drift_telling
+from processors.controllers import gates
+from processors.controllers.gates import Gates
+from processors.controllers.lanes import Job, OneByOne
+from processors.controllers.rights import rights as rights_room
+from processors.controllers.rights.rights import RightsController
+from processors.controllers.rights.strangers import Strangers
+from processors.controllers.topics import drift_telling
 from projections.access import State
 from projections.drift import Left, all_left
 from projections.image import Image
@@ -55,13 +55,13 @@ class Reign:
 
     def report(self, fact: Fact) -> None:
         self.reported.append(fact)
-        self.log.append(fact, by="keeper")
+        self.log.append(fact, by="controller")
 
     def meta(self, cause: str, step: str, generation: int, *, correlation: str) -> Meta:
         return Meta(
             id=derived_id(cause, step, generation),
             time=at(self.log.now),
-            actor="mesh.keeper",
+            actor="mesh.controller",
             domain="mesh",
             correlation=correlation,
             causation=cause,
@@ -69,7 +69,7 @@ class Reign:
 
 
 class World:
-    """East and west in memory, with the rights keeper over a log on paper; `time` in seconds."""
+    """East and west in memory, with the rights controller over a paper log; `time` in seconds."""
 
     def __init__(self, patch: pytest.MonkeyPatch, policy: Policy) -> None:
         self.log, self.time = PaperLog(), 1000.0
@@ -78,7 +78,7 @@ class World:
         story.settle(self.log)
         self.clusters = {name: MemoryCluster(name) for name in ("east", "west")}
         self.reign = Reign(self.log)
-        # the story's keeper has told that they are applied
+        # the story's controller has told that they are applied
         self.clusters["east"].grant(RIGHT)
         patch.setattr(rights_room.time, "monotonic", lambda: self.time)
         self.policy = policy
@@ -89,7 +89,7 @@ class World:
     def begin(self) -> None:
         """Another worker, which remembers nothing."""
         strangers = Strangers(founding.rights(), self.policy)
-        self.keeper = RightsKeeper(self._admin, None, self.policy, strangers)
+        self.controller = RightsController(self._admin, None, self.policy, strangers)
 
     def _admin(self, _: Image, name: str) -> Any:
         return self.clusters[name]
@@ -101,7 +101,7 @@ class World:
     def look(self, times: int = 1, seconds: float = 11.0) -> None:
         for _ in range(times):
             self.time += seconds
-            self.keeper.reconcile(self.log.image, self.reign)  # type: ignore[arg-type]
+            self.controller.reconcile(self.log.image, self.reign)  # type: ignore[arg-type]
 
     def told(self) -> list[tuple[DriftKind, Remedy, tuple[str, ...]]]:
         """What was told of drift since the last call."""
@@ -199,7 +199,7 @@ def test_a_quarantine_takes_what_connectors_read_with_the_other_rights(world: Wo
     world.log.operator(DomainQuarantined, domain="north", reason="hostile")
     world.log.govern()
     world.look()
-    # their keeper finds by these what there is to end
+    # their controller finds by these what there is to end
     assert held & world.east.bindings == {mark, group}
     assert others <= world.east.bindings
 
@@ -440,7 +440,7 @@ def test_under_report_a_right_without_a_grant_stays(reporting: World) -> None:
 
 
 def test_a_right_that_a_grant_explains_by_the_second_look_is_no_drift(world: World) -> None:
-    """Another keeper acts on a newer image than the one that this look had."""
+    """Another controller acts on a newer image than the one that this look had."""
     acl = Acl("mallory.app", "read", "topic", TOPIC)
     world.east.make(acl)
     world.look()
@@ -478,7 +478,7 @@ class OneLane(OneByOne):
 def watched(world: World, patch: pytest.MonkeyPatch, meanwhile: Callable[[], None]) -> list[str]:
     """Let something happen while the rights at east are listed; what is asked of east, in order."""
     strangers = Strangers(founding.rights(), world.policy)
-    world.keeper = RightsKeeper(world._admin, OneLane(), world.policy, strangers)
+    world.controller = RightsController(world._admin, OneLane(), world.policy, strangers)
     rights, acls, withdraw = world.east.rights, world.east.acls, world.east.withdraw
     asked: list[str] = []
 
@@ -486,7 +486,7 @@ def watched(world: World, patch: pytest.MonkeyPatch, meanwhile: Callable[[], Non
         found = rights(**given)
         if not given:
             meanwhile()
-            world.keeper.reconcile(world.log.image, world.reign)  # type: ignore[arg-type]
+            world.controller.reconcile(world.log.image, world.reign)  # type: ignore[arg-type]
         return found
 
     def list_acls(**given: Any) -> Any:
@@ -566,7 +566,7 @@ def test_rights_that_a_worker_gave_before_it_died_are_told_before_they_are_withd
 def test_a_crash_after_the_repair_leaves_it_made_and_untold(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rights come before reports: see the keeper's `_repair`."""
+    """Rights come before reports: see the controller's `_repair`."""
 
     class DiedError(BaseException):
         pass
@@ -603,7 +603,7 @@ def test_rights_are_read_once_nobody_gives_them_by_an_older_state(
         return rights(**by)
 
     world.east.rights = read  # type: ignore[method-assign]
-    world.keeper = RightsKeeper(world._admin, None, Policy.REPAIR, gates=Noted())
+    world.controller = RightsController(world._admin, None, Policy.REPAIR, gates=Noted())
     world.look()
     assert done.index("gate of east") < done.index("rights of east")
 

@@ -1,15 +1,15 @@
-"""What the snapshots keeper does with the answers of the process that makes snapshots."""
+"""What the snapshots controller does with the answers of the process that makes snapshots."""
 
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from processors.keepers.keeper import Reign
+from processors.controllers.controller import Reign
 from processors.log.watch import LogWatch
 from processors.snapshotting import process
+from processors.snapshotting.controller import SnapshotsController
 from processors.snapshotting.growth import Damage, Growth
-from processors.snapshotting.keeper import SnapshotsKeeper
 from snapshots.history import OtherLogError
 from snapshots.store import SnapshotError, Store
 from tests.paper_log import PaperLog
@@ -36,12 +36,12 @@ def no_store() -> Store:
 
 
 class Scene:
-    """A keeper, and a process that answers what the test says."""
+    """A controller, and a process that answers what the test says."""
 
     def __init__(self, *answers: Growth) -> None:
         self.answers, self.asked = list(answers), list[int]()
         self.watch = Watching()
-        self.keeper = SnapshotsKeeper(
+        self.controller = SnapshotsController(
             cast("Any", None), no_store, self.grow, cast("LogWatch", self.watch), every=10
         )
 
@@ -50,9 +50,9 @@ class Scene:
         return self.answers.pop(0)
 
     def look(self, offset: int) -> None:
-        self.keeper._not_before = 0.0
+        self.controller._not_before = 0.0
         image = PaperLog().image._replace(offset=offset)
-        self.keeper.reconcile(image, cast("Reign", Reigns()))
+        self.controller.reconcile(image, cast("Reign", Reigns()))
 
 
 def test_snapshots_are_made_when_enough_records_are_new() -> None:

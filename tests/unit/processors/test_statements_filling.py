@@ -1,4 +1,4 @@
-"""The statements keeper where a table is a copy that its link has not filled yet."""
+"""The statements controller where a table is a copy that its link has not filled yet."""
 
 from dataclasses import replace
 
@@ -62,7 +62,9 @@ class Joined(MemoryStatement):
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> Joined:
     # the text of the statement in memory has no join: what it reads is told by its tables alone
-    monkeypatch.setattr("processors.keepers.statements.statements.require_same", lambda *_: None)
+    monkeypatch.setattr(
+        "processors.controllers.statements.statements.require_same", lambda *_: None
+    )
     return Joined()
 
 
@@ -93,7 +95,7 @@ def test_the_source_that_goes_on_growing_is_not_waited_for(made: Joined) -> None
 
 def test_a_worker_that_takes_over_waits_as_well_and_says_it_once(made: Joined) -> None:
     made.settle()
-    made.keeper = made.new_keeper()
+    made.controller = made.new_controller()
     made.settle()
     assert made.engine.queries == []
     assert len(failures(made)) == 1
@@ -114,7 +116,7 @@ def test_a_statement_that_runs_goes_on_while_the_link_catches_up_again(made: Joi
     made.link(positions=Map({"0": 100}))
     made.settle()
     made.link(source_ends=Map({"0": 200}), incarnation=2)
-    made.keeper = made.new_keeper()
+    made.controller = made.new_controller()
     made.produce("good")
     made.settle()
     assert len(made.desk.said(StatementActivated)) == 1
@@ -167,7 +169,7 @@ def test_what_is_decided_while_a_start_is_under_way_stops_it(made: Joined) -> No
     made.link(positions=Map({"0": 100}))
     before = made.desk.image
     made.link(source_ends=Map(), positions=Map())
-    made.keeper.reconcile(before, made.desk)
+    made.controller.reconcile(before, made.desk)
     assert made.engine.queries == []
     assert failures(made)[-1].code == "table_filling"
 

@@ -237,7 +237,7 @@ def _access() -> list[Refusal]:
         answer("invalid_engine", grant, "east", ASKED, engine=intents.Engine.UNKNOWN),
         answer("missing_text", deny, "east", ASKED, reason=" "),
         answer("not_your_domain", revoke, "north", GRANTED),
-        answer("wrong_role", revoke, "keeper", GRANTED),
+        answer("wrong_role", revoke, "controller", GRANTED),
         answer("missing_text", revoke, "east", GRANTED, reason=""),
         answer("not_granted", revoke, "east", ASKED),
         answer("not_granted", revoke, "north", DENIED),
@@ -252,7 +252,7 @@ def _links() -> list[Refusal]:
     on_links = (intents.LinkPaused, intents.LinkResumed, intents.LinkRemoved)
     return [
         *(link("not_your_domain", kind, "north") for kind in (*on_links, intents.LinkCreated)),
-        *(link("wrong_role", kind, "keeper") for kind in (*on_links, intents.LinkCreated)),
+        *(link("wrong_role", kind, "controller") for kind in (*on_links, intents.LinkCreated)),
         *(link("unknown_link", kind, "east", cluster="east") for kind in on_links),
         link("link_exists", intents.LinkCreated, "east"),
         link("no_grant", intents.LinkCreated, "east", cluster="east"),

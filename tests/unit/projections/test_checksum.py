@@ -64,7 +64,7 @@ def access_lost(image: Image) -> Image:
 
 def key_revoked(image: Image) -> Image:
     keys = image.identity.keys
-    [public] = [name for name, key in keys.items() if key.role is Role.KEEPER]
+    [public] = [name for name, key in keys.items() if key.role is Role.CONTROLLER]
     changed = keys.set(public, replace(keys[public], revoked=9))
     return image._replace(identity=replace(image.identity, keys=changed))
 

@@ -1,4 +1,4 @@
-"""A copy of a keeper's fact changes nothing: whoever may write to the log can append one."""
+"""A copy of a controller's fact changes nothing: whoever may write to the log can append one."""
 
 from dataclasses import replace
 
@@ -33,7 +33,7 @@ def test_a_copy_of_a_fact_behind_any_later_record_changes_nothing(name: str) -> 
         if isinstance(entry.event, Fact):
             facts.append(entry)
         before = without_position(image)
-        counting = [one for one in facts if image.identity.has_role(one.signer, Role.KEEPER)]
+        counting = [one for one in facts if image.identity.has_role(one.signer, Role.CONTROLLER)]
         for one in counting:
             copy = replace(one, offset=image.offset + 1, time=image.time)
             if without_position(apply(image, copy)) != before:

@@ -143,7 +143,7 @@ def untrusted(signer: str) -> FaultCode:
     return FaultCode.UNKNOWN_KEY if signer == "stranger" else FaultCode.FORGED
 
 
-@pytest.mark.parametrize("impostor", ["east", "keeper", "operator", "root", "stranger"])
+@pytest.mark.parametrize("impostor", ["east", "controller", "operator", "root", "stranger"])
 def test_a_decision_needs_the_governors_key(log: PaperLog, impostor: str) -> None:
     offset = undecided_publish(log)
     forged = log.accept(offset, by=impostor)
@@ -155,7 +155,7 @@ def test_a_decision_needs_the_governors_key(log: PaperLog, impostor: str) -> Non
         )
 
 
-@pytest.mark.parametrize("impostor", ["east", "keeper", "operator", "root", "stranger"])
+@pytest.mark.parametrize("impostor", ["east", "controller", "operator", "root", "stranger"])
 def test_a_governor_starts_under_the_governors_key_only(log: PaperLog, impostor: str) -> None:
     forged = log.append(log.make(GovernorStarted, "mesh", version="1"), by=impostor)
     assert log.image.epoch == log.epoch
@@ -163,7 +163,7 @@ def test_a_governor_starts_under_the_governors_key_only(log: PaperLog, impostor:
 
 
 @pytest.mark.parametrize("impostor", ["west", "governor", "operator", "root", "stranger"])
-def test_a_fact_needs_the_keepers_key(impostor: str) -> None:
+def test_a_fact_needs_the_controllers_key(impostor: str) -> None:
     log = PaperLog()
     story.published(log)
     asked = story.granted(log)
@@ -179,11 +179,11 @@ def test_a_fact_needs_the_keepers_key(impostor: str) -> None:
     forged = log.append(event, by=impostor)
     assert log.image.access.requests[asked] == access
     assert fault_at(log, forged) is untrusted(impostor)
-    log.append(event, by="keeper")
+    log.append(event, by="controller")
     assert log.image.access.requests[asked].state == "ACTIVE"
 
 
-@pytest.mark.parametrize("impostor", ["east", "keeper", "operator", "stranger"])
+@pytest.mark.parametrize("impostor", ["east", "controller", "operator", "stranger"])
 def test_a_schema_is_introduced_by_root_or_governor_only(log: PaperLog, impostor: str) -> None:
     event = introduction(99, "mesh.AccessRequested", '"string"')
     forged = log.append(event, by=impostor)
@@ -209,7 +209,7 @@ def test_a_mesh_is_founded_once_and_by_its_root(signer: str) -> None:
         governance_cluster="west",
         operator_key=usurper,
         governor_key=usurper,
-        keeper_key=usurper,
+        controller_key=usurper,
     )
     forged = log.append(event, by=signer)
     assert log.image.identity == PaperLog().image.identity

@@ -12,7 +12,7 @@ from tests import paper_story as story
 from tests.paper_log import PaperLog
 
 
-def told(log: PaperLog, remedy: Remedy, *lines: str, by: str = "keeper", **changes: Any) -> int:
+def told(log: PaperLog, remedy: Remedy, *lines: str, by: str = "controller", **changes: Any) -> int:
     """A fact about mallory's right in the west."""
     fields = {
         "subject": "principal/mallory",
@@ -86,7 +86,7 @@ def test_findings_that_ended_are_remembered_up_to_a_bound(
     assert names == {f"principal/mallory-{number}" for number in (2, 3, 4)}
 
 
-def test_nobody_but_the_keeper_tells(log: PaperLog) -> None:
+def test_nobody_but_the_controller_tells(log: PaperLog) -> None:
     told(log, Remedy.LEFT, "one", by="west")
     assert not left(log)
 

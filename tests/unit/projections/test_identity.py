@@ -30,7 +30,7 @@ FOUNDED = identity.founded(
         governance_cluster="hub",
         operator_key="O",
         governor_key="G",
-        keeper_key="K",
+        controller_key="K",
     ),
     34,
 )
@@ -51,7 +51,7 @@ def test_the_root_names_the_keys_of_the_mesh() -> None:
         ROOT: (Role.ROOT, "mesh"),
         "O": (Role.OPERATOR, "mesh"),
         "G": (Role.GOVERNOR, "mesh"),
-        "K": (Role.KEEPER, "mesh"),
+        "K": (Role.CONTROLLER, "mesh"),
     }
 
 

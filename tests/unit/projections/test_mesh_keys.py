@@ -16,7 +16,7 @@ def log() -> PaperLog:
     return found
 
 
-@pytest.mark.parametrize("role", [MeshRole.OPERATOR, MeshRole.GOVERNOR, MeshRole.KEEPER])
+@pytest.mark.parametrize("role", [MeshRole.OPERATOR, MeshRole.GOVERNOR, MeshRole.CONTROLLER])
 def test_a_new_key_counts_from_its_introduction_beside_the_old_one(
     log: PaperLog, role: MeshRole
 ) -> None:
@@ -47,7 +47,7 @@ def test_what_was_decided_before_the_revocation_stays(log: PaperLog) -> None:
     assert log.image.catalog == before.catalog
 
 
-@pytest.mark.parametrize("by", ["operator", "governor", "keeper", "east", "stranger"])
+@pytest.mark.parametrize("by", ["operator", "governor", "controller", "east", "stranger"])
 def test_only_the_root_changes_the_meshs_keys(log: PaperLog, by: str) -> None:
     before = log.image.identity
     offsets = {
@@ -60,11 +60,11 @@ def test_only_the_root_changes_the_meshs_keys(log: PaperLog, by: str) -> None:
 
 def test_a_revoked_key_never_comes_back(log: PaperLog) -> None:
     """Anybody who may write can append a copy of the root's own words."""
-    introduced = log.introduce_key(MeshRole.KEEPER, "new")
+    introduced = log.introduce_key(MeshRole.CONTROLLER, "new")
     log.revoke_key("new")
     log.put(log.records[introduced])
-    log.introduce_key(MeshRole.KEEPER, "new")
-    assert not log.image.identity.has_role(key("new").public, Role.KEEPER)
+    log.introduce_key(MeshRole.CONTROLLER, "new")
+    assert not log.image.identity.has_role(key("new").public, Role.CONTROLLER)
 
 
 def test_a_known_key_gets_no_second_role(log: PaperLog) -> None:

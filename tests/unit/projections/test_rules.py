@@ -16,7 +16,7 @@ from tests import paper_story as story
 from tests.paper_log import Fails, Never, PaperLog, key
 from tests.unit.projections.refusals import ASKED, DENIED, GRANTED, REFUSALS, Refusal
 
-OWN_SPEAKERS = {"mesh": "operator", "governor": "governor", "keeper": "keeper"}
+OWN_SPEAKERS = {"mesh": "operator", "governor": "governor", "controller": "controller"}
 """Speakers of the reserved domain, by the key with which they sign."""
 
 

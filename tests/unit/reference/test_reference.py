@@ -20,8 +20,8 @@ from mesh_events.record import FaultCode, Record
 from mesh_events.signing import SigningKey, decode_public
 from mesh_events.topics import MAX_INTENT_BYTES, MAX_LOG_BYTES, MAX_RECORD_BYTES
 from mesh_events.vocabulary import EVENTS
-from processors.keepers.links.links import Copying
-from processors.keepers.statements.statements import Streaming
+from processors.controllers.links.links import Copying
+from processors.controllers.statements.statements import Streaming
 from processors.own_topics.findings import Code as OwnTopicCode
 from projections.catalog import SCHEMA_REGISTERED
 from projections.deciding.decide import LONGEST_ID

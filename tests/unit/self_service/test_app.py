@@ -206,7 +206,7 @@ def test_options_that_do_not_fit_are_refused_before_anything_is_asked(
         ("root", "reserved_name"),
         ("operator", "reserved_name"),
         ("governor", "reserved_name"),
-        ("keeper", "reserved_name"),
+        ("controller", "reserved_name"),
         ("mesh", "reserved_name"),
         ("admin", "reserved_name"),
     ],
@@ -219,7 +219,7 @@ def test_a_domain_whose_name_cannot_be_leaves_no_file(name: str, code: str, tmp_
     assert not list(tmp_path.rglob("*"))
 
 
-@pytest.mark.parametrize("name", ["../operator", "root", "keeper"])
+@pytest.mark.parametrize("name", ["../operator", "root", "controller"])
 def test_nobody_speaks_with_a_key_that_is_no_domains(name: str, tmp_path: Path) -> None:
     keys = tmp_path / "keys"
     keys.mkdir()

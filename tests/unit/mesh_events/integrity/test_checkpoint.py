@@ -31,9 +31,11 @@ def test_the_text_is_the_one_that_the_wire_format_shows() -> None:
 @given(st.sets(st.integers(0, 60)), st.integers(1, 2**40), st.binary(min_size=32, max_size=32))
 def test_what_was_signed_is_read_again(bad: set[int], size: int, root: bytes) -> None:
     body = replace(BODY, size=size, root=root, unverified=ranges(sorted(bad)))
-    found = read_checkpoint(str(body.sign(key("keeper")).note))
+    found = read_checkpoint(str(body.sign(key("controller")).note))
     assert found.body == body
-    assert found.signer([key("stranger").public, key("keeper").public]) == key("keeper").public
+    assert (
+        found.signer([key("stranger").public, key("controller").public]) == key("controller").public
+    )
     assert found.signer([key("stranger").public]) is None
     told = {at for first, last in body.unverified for at in range(first, last + 1)}
     assert told == bad
@@ -58,7 +60,7 @@ def test_what_was_signed_is_read_again(bad: set[int], size: int, root: bytes) ->
 )
 def test_a_text_in_another_form_is_no_checkpoint_whoever_signed_it(old: str, new: str) -> None:
     assert old in BODY.text
-    note = signed(BODY.text.replace(old, new), BODY.origin, key("keeper"))
+    note = signed(BODY.text.replace(old, new), BODY.origin, key("controller"))
     with pytest.raises(ValueError, match=r"checkpoint|number|root|unverified"):
         read_checkpoint(str(note))
 
@@ -71,7 +73,7 @@ def test_the_origin_can_name_a_key() -> None:
 def test_a_file_is_read_up_to_the_half_note_at_its_end(tmp_path) -> None:
     path = notes_path(tmp_path, "local")
     assert read_file(path) == []
-    notes = [replace(BODY, size=size).sign(key("keeper")) for size in (1, 2)]
+    notes = [replace(BODY, size=size).sign(key("controller")) for size in (1, 2)]
     text = "".join(file_text(one.note) for one in notes)
     path.parent.mkdir()
     for cut in range(len(file_text(notes[1].note))):
@@ -90,7 +92,7 @@ def test_a_file_is_read_up_to_the_half_note_at_its_end(tmp_path) -> None:
 def test_a_lost_line_costs_one_note(lost: int, tmp_path) -> None:
     path = notes_path(tmp_path, "local")
     path.parent.mkdir()
-    notes = [replace(BODY, size=size).sign(key("keeper")) for size in (1, 2, 3)]
+    notes = [replace(BODY, size=size).sign(key("controller")) for size in (1, 2, 3)]
     lines = "".join(file_text(one.note) for one in notes).split("\n")
     each = len(file_text(notes[0].note).split("\n")) - 1
     del lines[each + lost % each]

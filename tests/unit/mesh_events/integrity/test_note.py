@@ -21,7 +21,7 @@ GO_NOTE = (
     "ZSNXgKvqfqdngotpRZb6KE6RyyBwJnAM=\n"
 )
 NAME = "paper/mesh.governance"
-NOTE = signed("one\n\ntwo\n", NAME, key("keeper"))
+NOTE = signed("one\n\ntwo\n", NAME, key("controller"))
 
 
 def go_public() -> str:
@@ -42,25 +42,25 @@ def test_a_key_is_named_as_other_tools_name_it() -> None:
 
 def test_what_was_signed_is_read_again_empty_lines_and_all() -> None:
     assert parse_note(str(NOTE)) == NOTE
-    assert NOTE.is_signed_by(NAME, key("keeper").public)
+    assert NOTE.is_signed_by(NAME, key("controller").public)
     assert not NOTE.is_signed_by(NAME, key("stranger").public)
-    assert not NOTE.is_signed_by("other", key("keeper").public)
+    assert not NOTE.is_signed_by("other", key("controller").public)
 
 
 def test_a_witness_may_sign_too_and_its_signature_is_passed_over() -> None:
     witness = signed(NOTE.text, "witness.example", key("stranger"))
     both = Note(NOTE.text, (*NOTE.signatures, *witness.signatures))
     found = parse_note(str(both))
-    assert found.is_signed_by(NAME, key("keeper").public)
+    assert found.is_signed_by(NAME, key("controller").public)
     assert found.is_signed_by("witness.example", key("stranger").public)
     assert found.digest == NOTE.digest
 
 
 def test_of_two_signatures_that_claim_one_key_both_must_hold() -> None:
-    other = signed("another\n", NAME, key("keeper"))
+    other = signed("another\n", NAME, key("controller"))
     both = Note(NOTE.text, (*NOTE.signatures, *other.signatures))
-    assert both.names(NAME, key("keeper").public)
-    assert not both.is_signed_by(NAME, key("keeper").public)
+    assert both.names(NAME, key("controller").public)
+    assert not both.is_signed_by(NAME, key("controller").public)
 
 
 @given(st.data())
@@ -71,7 +71,7 @@ def test_any_bit_of_a_note_matters(data: st.DataObject) -> None:
         found = parse_note(raw.decode())
     except ValueError:
         return
-    assert not found.is_signed_by(NAME, key("keeper").public)
+    assert not found.is_signed_by(NAME, key("controller").public)
 
 
 @pytest.mark.parametrize(

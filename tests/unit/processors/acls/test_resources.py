@@ -9,8 +9,8 @@ from processors import founding
 from processors.clusters import drift
 from processors.clusters.drift import Finding, Scene, of_strangers
 from processors.clusters.rights import Acl, reader
-from processors.keepers.flows.starts import Starts
-from processors.keepers.rights.wishes import desired
+from processors.controllers.flows.starts import Starts
+from processors.controllers.rights.wishes import desired
 from tests import paper_story as story
 from tests.unit.processors.clusters.test_drift import EAST, IMAGE, TOPIC, WISHES
 

@@ -16,8 +16,8 @@ from processors.clusters import drift
 from processors.clusters.drift import Finding, of_strangers, of_wish, of_wishes, wrong
 from processors.clusters.rights import Acl, Binding, Operation, Resource, Wish, reader
 from processors.connect.principals import offsets_of, principal_of
-from processors.keepers.flows.starts import Starts
-from processors.keepers.rights.wishes import desired
+from processors.controllers.flows.starts import Starts
+from processors.controllers.rights.wishes import desired
 from projections.connectors import config
 from projections.image import Image
 from projections.links import Desired, State

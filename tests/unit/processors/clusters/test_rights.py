@@ -10,8 +10,8 @@ from mesh_events.statements import StatementAdded
 from processors.clusters import principals
 from processors.clusters.principals import held
 from processors.clusters.rights import Binding, Operation, Resource, reader
-from processors.keepers.rights.rights import Wish, _in_order
-from processors.keepers.rights.wishes import current, desired, returned
+from processors.controllers.rights.rights import Wish, _in_order
+from processors.controllers.rights.wishes import current, desired, returned
 from tests import paper_story as story
 from tests.paper_log import PaperLog
 

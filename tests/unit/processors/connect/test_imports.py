@@ -119,7 +119,7 @@ def test_each_module_that_is_named_here_is_there() -> None:
 def test_the_worker_reaches_no_module_that_asks_a_database() -> None:
     found = reached("processors.__main__", "processors.worker.app")
 
-    assert "processors.keepers.connectors.connectors" in found
+    assert "processors.controllers.connectors.connectors" in found
     assert "processors.connect.cluster" in found
     assert not {f"processors.connect.{name}" for name in BY_SDM} & set(found)
     assert not {name for path in found.values() for name in imported(path)} & {"psycopg"}

@@ -93,7 +93,7 @@ def of_a_sink(folder: Path) -> LineageList:
 
 def _of_a_connector(folder: Path, config: dict[str, str]) -> LineageList:
     made = MemoryConnector(folder)
-    made.keeper.schema_text = lambda _: USER
+    made.controller.schema_text = lambda _: USER
     made.say(connectors.ConnectorAdded, config=config)
     made.look(times=3)
     made.api.fail(NAME, "org.A: the disk is full")

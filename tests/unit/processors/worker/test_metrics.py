@@ -170,7 +170,7 @@ def failure(kind: type[Fact], log: PaperLog) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", [LinkFailed, EffectFailed, CheckFailed])
-def test_a_failure_counts_once_and_only_as_its_keeper_reports_it(kind: type[Fact]) -> None:
+def test_a_failure_counts_once_and_only_as_its_controller_reports_it(kind: type[Fact]) -> None:
     """Whoever may write to the log may append a copy of it, or sign one."""
     log = linked()
     if kind is CheckFailed:

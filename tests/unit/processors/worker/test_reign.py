@@ -1,4 +1,4 @@
-"""What a keeper reports, as it is appended to the log."""
+"""What a controller reports, as it is appended to the log."""
 
 from typing import Any, cast
 
@@ -20,7 +20,7 @@ from mesh_events.facts import (
 )
 from mesh_events.meta import LONGEST_REASON
 from mesh_events.statements import StatementFailed
-from processors.keepers.keeper import ReignOverError
+from processors.controllers.controller import ReignOverError
 from processors.worker import reign
 from processors.worker.reign import LEASE_S, LogReign, now
 from tests.paper_log import PaperLog, key, meta
@@ -46,7 +46,7 @@ def reported(fact: Fact) -> Fact:
     """A fact as it reaches the writer."""
     image, writer = PaperLog().image, Appended()
     of_governor = LogReign(
-        image.epoch, cast("LogWriter", writer), key("keeper"), lambda: image, asked=now()
+        image.epoch, cast("LogWriter", writer), key("controller"), lambda: image, asked=now()
     )
     of_governor.report(fact)
     (found,) = writer.facts
@@ -107,7 +107,7 @@ def test_half_of_a_surrogate_pair_is_spelt_out(kind: type[Fact], fields: dict[st
     """A registered schema can name one in pure ASCII, and no text of Avro can hold it."""
     more: dict[str, Any] = {"retriable": True} if "retriable" in kind.model_fields else {}
     fact = reported(kind(meta=about(), **fields, **more))
-    assert codec.encode(fact, 7, key("keeper"), key("root").public).value
+    assert codec.encode(fact, 7, key("controller"), key("root").public).value
     spelt = fact.model_dump_json()
     assert spelt.count(SPELT.replace("\\", r"\\")) == repr(fields).count(repr(HALF)[1:-1])
 
@@ -133,7 +133,9 @@ def test_a_governor_acts_only_when_no_earlier_one_does(monkeypatch: pytest.Monke
 
     def of(alone_from: float) -> LogReign:
         appends = cast("LogWriter", writer)
-        return LogReign(image.epoch, appends, key("keeper"), lambda: image, clock[0], alone_from)
+        return LogReign(
+            image.epoch, appends, key("controller"), lambda: image, clock[0], alone_from
+        )
 
     earlier, later = of(0.0), of(clock[0] + LEASE_S)
     fact = AclApplied(meta=about(), subject="r1", cluster="east", generation=3, bindings=["a"])

@@ -8,8 +8,8 @@ import pytest
 
 from mesh_events.intents import DomainThawed
 from mesh_events.record import Record
+from processors.controllers.controller import Reign, ReignOverError
 from processors.governor.governor import Governor
-from processors.keepers.keeper import Reign, ReignOverError
 from processors.worker import worker as module
 from processors.worker.metrics import Metrics
 from processors.worker.reign import LogReign, now
@@ -47,7 +47,7 @@ def test_the_age_of_an_intent_is_told_by_the_meshs_clock(broker_ahead_ms: int) -
     assert asyncio.run(described())["oldest_undecided_s"] == 5
 
 
-def test_a_worker_is_not_ready_before_each_keeper_has_compared_once() -> None:
+def test_a_worker_is_not_ready_before_each_controller_has_compared_once() -> None:
     """But for those that take longer than anybody would wait for."""
     nothing = cast("Any", None)
     began = now()
@@ -67,7 +67,7 @@ def test_a_worker_is_not_ready_before_each_keeper_has_compared_once() -> None:
 
 
 class Idle:
-    """A keeper with nothing to do."""
+    """A controller with nothing to do."""
 
     name = "idle"
 
@@ -96,19 +96,19 @@ class DeafWorker(Worker):
 
 
 async def stopped_after_work() -> DeafWorker:
-    nothing, keeper = cast("Any", None), Idle()
-    worker = DeafWorker(cast("Governor", Reigning()), nothing, nothing, nothing, [keeper])
+    nothing, controller = cast("Any", None), Idle()
+    worker = DeafWorker(cast("Governor", Reigning()), nothing, nothing, nothing, [controller])
     worker.waits = asyncio.Event()
     worker._reign = LogReign(
-        Reigning.image.epoch, nothing, key("keeper"), lambda: Reigning.image, now()
+        Reigning.image.epoch, nothing, key("controller"), lambda: Reigning.image, now()
     )
-    worker._tasks = [asyncio.create_task(worker._keep(keeper, worker._reign))]
+    worker._tasks = [asyncio.create_task(worker._keep(controller, worker._reign))]
     await asyncio.wait_for(worker.waits.wait(), 5)
     await asyncio.wait_for(worker.stop(), 5)
     return worker
 
 
-def test_a_keeper_that_misses_its_cancellation_does_not_hold_up_the_stop() -> None:
+def test_a_controller_that_misses_its_cancellation_does_not_hold_up_the_stop() -> None:
     worker = asyncio.run(stopped_after_work())
 
     assert not worker.ready
@@ -116,7 +116,7 @@ def test_a_keeper_that_misses_its_cancellation_does_not_hold_up_the_stop() -> No
 
 
 class Talker:
-    """A keeper that reports what nobody will fold: the log is taken away meanwhile."""
+    """A controller that reports what nobody will fold: the log is taken away meanwhile."""
 
     name = "talker"
 
@@ -128,14 +128,14 @@ class Talker:
         self._loop.call_soon_threadsafe(self.spoke.set)
 
 
-async def stopped_behind_a_report(worker: Worker, keeper: Talker) -> None:
-    """The keeper's job ends by itself, as it must when its cancellation is lost."""
+async def stopped_behind_a_report(worker: Worker, controller: Talker) -> None:
+    """The controller's job ends by itself, as it must when its cancellation is lost."""
     reign = LogReign(
-        Reigning.image.epoch, cast("Any", None), key("keeper"), lambda: Reigning.image, now()
+        Reigning.image.epoch, cast("Any", None), key("controller"), lambda: Reigning.image, now()
     )
     worker._reign = reign
-    job = asyncio.create_task(worker._keep(keeper, reign))
-    await keeper.spoke.wait()
+    job = asyncio.create_task(worker._keep(controller, reign))
+    await controller.spoke.wait()
     await worker.stop()
     await asyncio.wait_for(job, 5)
 
@@ -144,9 +144,9 @@ def test_a_report_that_will_not_be_folded_does_not_hold_up_the_stop() -> None:
     """A worker that was paused once stood still for a minute: nobody folded what it waited for."""
 
     async def scene() -> None:
-        nothing, keeper = cast("Any", None), Talker(asyncio.get_running_loop())
-        worker = Worker(cast("Governor", Reigning()), nothing, nothing, nothing, [keeper])
-        await stopped_behind_a_report(worker, keeper)
+        nothing, controller = cast("Any", None), Talker(asyncio.get_running_loop())
+        worker = Worker(cast("Governor", Reigning()), nothing, nothing, nothing, [controller])
+        await stopped_behind_a_report(worker, controller)
 
     asyncio.run(scene())
 
@@ -155,7 +155,7 @@ async def cancelled_while_its_wait_runs_out() -> BaseException | None:
     """A job whose time is up cannot have the lock yet, and just then it is cancelled."""
     nothing = cast("Any", None)
     worker = Worker(cast("Governor", Reigning()), nothing, nothing, nothing, [])
-    reign = LogReign(0, nothing, key("keeper"), lambda: Reigning.image, now())
+    reign = LogReign(0, nothing, key("controller"), lambda: Reigning.image, now())
     worker._reign = reign
     job = asyncio.create_task(worker._reached(reign, Reigning.image.offset + 1, 0.05))
     await asyncio.sleep(0.01)
@@ -179,7 +179,7 @@ def test_a_successor_does_nothing_while_its_predecessor_may_still_act() -> None:
 
     def reign(alone_from: float) -> LogReign:
         image = PaperLog().image
-        return LogReign(image.epoch, nothing, key("keeper"), lambda: image, asked, alone_from)
+        return LogReign(image.epoch, nothing, key("controller"), lambda: image, asked, alone_from)
 
     early = reign(asked + 3600)
     early.check_reign()
@@ -262,7 +262,7 @@ def test_decisions_are_folded_at_once_but_for_those_that_the_reader_brought(
 
 
 class Rounds:
-    """A keeper that counts its rounds and when they began."""
+    """A controller that counts its rounds and when they began."""
 
     name = "rounds"
 
@@ -274,29 +274,29 @@ class Rounds:
         self.began.append(now())
 
 
-def test_a_keeper_looks_again_when_a_record_begins_to_wait_and_not_too_often(
+def test_a_controller_looks_again_when_a_record_begins_to_wait_and_not_too_often(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "KEEPER_PERIOD_S", 3600)
+    monkeypatch.setattr(module, "CONTROLLER_PERIOD_S", 3600)
 
     async def scene() -> tuple[float, float]:
-        governor, nothing, keeper = Reigning(), cast("Any", None), Rounds()
-        worker = Worker(cast("Governor", governor), nothing, nothing, nothing, [keeper])
+        governor, nothing, controller = Reigning(), cast("Any", None), Rounds()
+        worker = Worker(cast("Governor", governor), nothing, nothing, nothing, [controller])
         reign = LogReign(
-            governor.image.epoch, nothing, key("keeper"), lambda: governor.image, now()
+            governor.image.epoch, nothing, key("controller"), lambda: governor.image, now()
         )
         worker._reign = reign
         start = now()
-        job = asyncio.create_task(worker._keep(keeper, reign))
+        job = asyncio.create_task(worker._keep(controller, reign))
         async with asyncio.timeout(20):
-            while len(keeper.began) < 3:
+            while len(controller.began) < 3:
                 governor.waits += 1
                 await worker._announce()
                 await asyncio.sleep(0.001)
         await worker.stop()
         await job
-        return start, keeper.began[2]
+        return start, controller.began[2]
 
     start, third = asyncio.run(scene())
     # a round may begin late, which makes the pause behind it short and the whole longer
-    assert third - start > 1.9 * module.KEEPER_PACE_S
+    assert third - start > 1.9 * module.CONTROLLER_PACE_S

@@ -173,7 +173,7 @@ def test_the_id_does_not_depend_on_when_it_is_said(log: PaperLog) -> None:
     assert before.meta.id == after.meta.id
 
 
-@pytest.mark.parametrize("squatter", ["north", "stranger", "keeper"])
+@pytest.mark.parametrize("squatter", ["north", "stranger", "controller"])
 def test_nobody_prevents_a_link_by_saying_its_id_first(log: PaperLog, squatter: str) -> None:
     grant_undecided(log, story.request(log))
     [intent] = due(log)

@@ -83,7 +83,7 @@ FREEZE = {"domain": "mesh", "until": at(EPOCH_MS + 86_400_000), "reason": "silen
 REVOCATION = {"domain": "east", "public_key": key("east").public, "reason": "lost"}
 
 
-@pytest.mark.parametrize("speaker", ["keeper", "governor"])
+@pytest.mark.parametrize("speaker", ["controller", "governor"])
 @pytest.mark.parametrize(
     ("kind", "fields"),
     [
@@ -101,8 +101,8 @@ def test_the_keys_of_the_worker_ask_for_nothing_but_what_follows_from_the_state(
     assert code(log.verdict(offset)) == "wrong_role"
 
 
-def test_a_keepers_key_says_not_even_what_follows_from_the_state(log: PaperLog) -> None:
-    offset = log.append(log.make(intents.LinkRemoved, "mesh", **PAUSE), by="keeper")
+def test_a_controllers_key_says_not_even_what_follows_from_the_state(log: PaperLog) -> None:
+    offset = log.append(log.make(intents.LinkRemoved, "mesh", **PAUSE), by="controller")
     assert code(log.verdict(offset)) == "wrong_role"
 
 
@@ -110,7 +110,7 @@ def test_somebody_must_have_said_it(log: PaperLog) -> None:
     assert code(log.verdict(log.append(pause(log, actor=" "), by="east"))) == "missing_text"
 
 
-@pytest.mark.parametrize("actor", ["mesh.governor", "mesh", "Mesh.Keeper", "MESH.operator"])
+@pytest.mark.parametrize("actor", ["mesh.governor", "mesh", "Mesh.Controller", "MESH.operator"])
 def test_a_domain_cannot_speak_as_a_part_of_the_mesh(log: PaperLog, actor: str) -> None:
     offset = log.append(pause(log, actor=actor), by="east")
     assert code(log.verdict(offset)) == "reserved_actor"
@@ -122,7 +122,7 @@ def test_a_domain_cannot_speak_as_a_part_of_the_mesh(log: PaperLog, actor: str) 
         " mesh.governor",
         "mesh.governor ",
         "mesh\u034f.governor",
-        "\u2800mesh.keeper",
+        "\u2800mesh.controller",
         "\u115fmesh.operator",
         "m\u0435sh.governor",
         "uid-0\nIntentAccepted",

@@ -183,7 +183,7 @@ def test_a_fact_behind_a_clock_that_was_ahead_shows_that_clocks_disagree(log: Pa
 
 @pytest.mark.parametrize("off", [10 * MINUTE, 26 * HOUR])
 @pytest.mark.parametrize("worker_skew", [0, -HOUR])
-def test_a_fact_behind_a_jump_of_the_brokers_clock_has_the_time_of_its_keeper(
+def test_a_fact_behind_a_jump_of_the_brokers_clock_has_the_time_of_its_controller(
     log: PaperLog, off: int, worker_skew: int
 ) -> None:
     """No decision has shown the jump yet."""
@@ -192,16 +192,16 @@ def test_a_fact_behind_a_jump_of_the_brokers_clock_has_the_time_of_its_keeper(
     log.append(decision, by="governor")
     log.now = right + MINUTE + worker_skew
     fact = log.make(CheckPassed, "mesh", offset=0, check="topic_exists")
-    log.append(fact, by="keeper", time=right + MINUTE + off)
+    log.append(fact, by="controller", time=right + MINUTE + off)
     assert log.image.time == right + MINUTE
 
 
-def test_a_fact_has_its_append_time_where_the_clock_of_its_keeper_is_nearly_right(
+def test_a_fact_has_its_append_time_where_the_clock_of_its_controller_is_nearly_right(
     log: PaperLog,
 ) -> None:
     log.govern()
     fact = log.make(CheckPassed, "mesh", offset=0, check="topic_exists")
-    log.append(fact, by="keeper", time=log.now + 40_000)
+    log.append(fact, by="controller", time=log.now + 40_000)
     assert log.image.time == log.records[-1].time - log.image.skew
 
 

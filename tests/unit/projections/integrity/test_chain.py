@@ -14,7 +14,7 @@ SIGNED = signed_over(RECORDS, 5)
 
 
 def changed(one: SignedCheckpoint, **changes: object) -> SignedCheckpoint:
-    return replace(one.body, **changes).sign(key("keeper"))
+    return replace(one.body, **changes).sign(key("controller"))
 
 
 def broken(*found: SignedCheckpoint) -> str:
@@ -32,7 +32,7 @@ def test_the_path_leads_from_the_first_to_the_head() -> None:
     assert Chain(ORIGIN).path() == []
 
 
-def test_a_keeper_that_wakes_up_late_makes_a_fork_and_no_break() -> None:
+def test_a_controller_that_wakes_up_late_makes_a_fork_and_no_break() -> None:
     late = signed_over(RECORDS[:7], 5)[1]
     chain = chained(ORIGIN, [*SIGNED[:3], late, *SIGNED[3:]])
     assert chain.path() == SIGNED

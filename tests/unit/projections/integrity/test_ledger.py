@@ -29,7 +29,7 @@ def taken(records: list[Record], expected: list[Checkpoint] | None = None) -> Le
 
 
 def signed(ledger: Ledger, most: int) -> list[Checkpoint]:
-    """What a keeper signs, piece by piece, to the end."""
+    """What a controller signs, piece by piece, to the end."""
     found: list[Checkpoint] = []
     while ledger.unconfirmed:
         found.append(ledger.head(ORIGIN, most))
@@ -52,7 +52,7 @@ def test_a_checkpoint_holds_size_root_offset_and_what_did_not_verify() -> None:
 
 
 @given(cut=st.integers(0, len(RECORDS)), known=st.integers(0, 6), late=st.booleans())
-def test_a_resumed_keeper_signs_what_one_that_never_stopped_signs(
+def test_a_resumed_controller_signs_what_one_that_never_stopped_signs(
     cut: int, known: int, late: bool
 ) -> None:
     """Whether it learns of the earlier checkpoints before it reads the log or in the middle."""

@@ -1,4 +1,4 @@
-"""Who can read a product: the same as the rights keeper gives, and what jobs read beside them."""
+"""Who can read a product: the same as the rights controller gives, and what jobs read beside."""
 
 from dataclasses import replace
 
@@ -9,8 +9,8 @@ from mesh_events.meta import Event
 from mesh_events.record import Record
 from mesh_events.rows import StatementState
 from processors.clusters.rights import Operation, Resource
-from processors.keepers.connectors.connectors import WITHHELD
-from processors.keepers.rights.wishes import desired
+from processors.controllers.connectors.connectors import WITHHELD
+from processors.controllers.rights.wishes import desired
 from projections.catalog import Product
 from projections.connectors import config as connector_config
 from projections.image import Image
@@ -24,7 +24,7 @@ from tests.paper_log import PaperLog
 
 
 def kept(image: Image, product: Product) -> set[tuple[str, str, str]]:
-    """(principal, cluster, topic) of those whom the rights keeper lets read the product."""
+    """(principal, cluster, topic) of those whom the rights controller lets read the product."""
     copies = [(one.cluster, one.topic) for one in image.links.values() if one.product == product.id]
     return {
         (right.principal, cluster, topic)
@@ -57,7 +57,7 @@ def settled() -> list[Record]:
 
 
 @pytest.mark.parametrize("name", recording.names())
-def test_readers_are_those_whom_the_rights_keeper_lets_read(name: str) -> None:
+def test_readers_are_those_whom_the_rights_controller_lets_read(name: str) -> None:
     """At every offset of every recorded log."""
     for image in fold(recording.load(name)):
         for product in image.catalog.values():
@@ -123,7 +123,7 @@ def reading(log: PaperLog, via: Via) -> list[tuple[bool, bool, str]]:
     ("kind", "state"),
     [(intents.LinkPaused, "PAUSING"), (intents.LinkRemoved, "REMOVING")],
 )
-def test_a_link_is_told_until_its_keeper_has_stopped_it(kind: type[Event], state: str) -> None:
+def test_a_link_is_told_until_its_controller_has_stopped_it(kind: type[Event], state: str) -> None:
     log = PaperLog()
     story.published(log)
     story.granted(log)
@@ -149,7 +149,7 @@ def test_a_link_that_was_stopped_reads_no_more(kind: type[Event]) -> None:
     assert reading(log, Via.LINK) == []
 
 
-def test_a_dropped_statement_is_told_until_its_keeper_has_stopped_it() -> None:
+def test_a_dropped_statement_is_told_until_its_controller_has_stopped_it() -> None:
     log = PaperLog()
     story.published(log)
     log.say(story.statements.StatementAdded, "east", **story.statement())
@@ -216,7 +216,7 @@ def test_what_could_not_be_asked_is_told_as_it_may_run_on(code: str, told: bool)
     assert bool(found) is told
 
 
-def test_a_dropped_sink_is_told_until_its_keeper_has_stopped_it() -> None:
+def test_a_dropped_sink_is_told_until_its_controller_has_stopped_it() -> None:
     log = PaperLog()
     story.published(log)
     sink = {

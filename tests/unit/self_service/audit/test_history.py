@@ -358,7 +358,7 @@ def test_a_conversation_of_parties_leaves_out_what_others_say(log: PaperLog) -> 
     rights = {"subject": "application/north.spy", "cluster": "west", "bindings": []}
     effect = log.make(facts.AclApplied, MESH_DOMAIN, generation=spy.generation, **rights)
     claimed = effect.meta.model_copy(update={"correlation": asked})
-    log.append(effect.model_copy(update={"meta": claimed}), by=log.keeper)
+    log.append(effect.model_copy(update={"meta": claimed}), by=log.controller)
     every = steps(log.records)
     start = find(every, asked)
     everybodys = [one.offset for one in conversation(every, start)]

@@ -58,7 +58,7 @@ def test_a_domain_is_applied_with_all_logins_and_all_rights(
 
 
 def _domain_rights(log: PaperLog, name: str, before: Callable[[], None]) -> None:
-    """A keeper's reports on a domain's own rights, one cluster after the other."""
+    """A controller's reports on a domain's own rights, one cluster after the other."""
     for place in ("east", "west"):
         before()
         log.report(
@@ -160,7 +160,7 @@ def test_a_link_is_applied_when_it_does_what_was_said(log: PaperLog) -> None:
         log.govern()
         said = last(log, kind)
         assert progress(log.image, said, Until.APPLIED) is PENDING
-        # what follows by itself is another story: only the keepers move here
+        # what follows by itself is another story: only the controllers move here
         story.keep(log)
         assert progress(log.image, said, Until.APPLIED) is REACHED
         assert where(log.image, said) == state

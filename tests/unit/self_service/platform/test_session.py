@@ -59,7 +59,7 @@ def test_mesh_is_the_operator(tmp_path: Path) -> None:
 
 
 def test_the_keys_of_the_mesh_itself_are_no_domains(tmp_path: Path) -> None:
-    home = with_keys(tmp_path, "root", "governor", "keeper", "operator", "east")
+    home = with_keys(tmp_path, "root", "governor", "controller", "operator", "east")
     assert known_keys(home) == ["east", "mesh"]
 
 

@@ -32,12 +32,12 @@ from tests.signed_log import ORIGIN, busy_log, signed_over, trusting
 RECORDS = busy_log()
 SIGNED = signed_over(RECORDS, 6)
 LAST = RECORDS[-1].offset
-KEEPER = key("keeper").public
+CONTROLLER = key("controller").public
 
 
 def proven(reference: str) -> Proof:
-    found, keeper = Search(reference).run(RECORDS, trusting(SIGNED), chained(ORIGIN, SIGNED))
-    assert keeper.public == KEEPER
+    found, controller = Search(reference).run(RECORDS, trusting(SIGNED), chained(ORIGIN, SIGNED))
+    assert controller.public == CONTROLLER
     return found
 
 
@@ -46,7 +46,7 @@ TEXT = written(proven(f"#{LAST}"))
 
 @pytest.mark.parametrize("record", RECORDS[::3], ids=lambda one: str(one.offset))
 def test_every_record_can_be_proven_and_is_read_without_the_log(record) -> None:
-    found = check(read(written(proven(f"#{record.offset}"))), KEEPER)
+    found = check(read(written(proven(f"#{record.offset}"))), CONTROLLER)
     assert found.proof.subject.placed.record == record
     assert found.introducer in (key("root").public, None)
     assert isinstance(found.event, Event) or found.fault
@@ -54,7 +54,7 @@ def test_every_record_can_be_proven_and_is_read_without_the_log(record) -> None:
 
 
 def test_an_event_is_found_by_its_id_or_the_beginning_of_it() -> None:
-    event = check(read(TEXT), KEEPER).event
+    event = check(read(TEXT), CONTROLLER).event
     assert event is not None
     assert proven(event.meta.id).subject.placed.record.offset == LAST
     assert proven("0").subject.placed.record.offset == RECORDS[0].offset == 0
@@ -116,7 +116,7 @@ def test_any_bit_of_a_proof_matters(place: int, bit: int) -> None:
     raw = bytearray(TEXT.encode())
     raw[place] ^= 1 << bit
     with pytest.raises((FindingError, UnicodeDecodeError)):
-        check(read(raw.decode()), KEEPER)
+        check(read(raw.decode()), CONTROLLER)
 
 
 def test_another_key_is_refused() -> None:
@@ -129,9 +129,9 @@ def test_another_schema_than_the_logs_is_refused() -> None:
     document = json.loads(TEXT)
     document["introduction"] = {name: document[name] for name in ("record", "index", "path")}
     with pytest.raises(FindingError, match="introduces no schema"):
-        check(read(json.dumps(document)), KEEPER)
+        check(read(json.dumps(document)), CONTROLLER)
     document["introduction"] = None
-    assert check(read(json.dumps(document)), KEEPER).event is None
+    assert check(read(json.dumps(document)), CONTROLLER).event is None
 
 
 def command(file: Path, *more: str) -> tuple[int, str]:
@@ -145,20 +145,20 @@ def test_the_command_needs_nothing_but_file_and_key(
     monkeypatch.setenv("SDM_HOME", str(tmp_path / "nowhere"))
     file = tmp_path / "proof.json"
     file.write_text(TEXT)
-    code, output = command(file, "--key", KEEPER)
+    code, output = command(file, "--key", CONTROLLER)
     assert code == 0
     assert re.search(rf"offset +{LAST}\n", output)
     assert command(file, "--key", key("root").public)[0] == 8
     assert command(file, "--key", "short")[0] == 2
     file.write_text(TEXT.replace(f'"offset": {LAST}', f'"offset": {LAST + 1}'))
-    code, output = command(file, "--key", KEEPER)
+    code, output = command(file, "--key", CONTROLLER)
     assert code == 8
     assert "does not stand under the checkpoint" in output
     file.write_text("{}")
-    assert command(file, "--key", KEEPER)[0] == 8
+    assert command(file, "--key", CONTROLLER)[0] == 8
     file.write_bytes(b"\xff")
-    assert command(file, "--key", KEEPER)[0] == 8
-    assert command(tmp_path / "none.json", "--key", KEEPER)[0] == 2
+    assert command(file, "--key", CONTROLLER)[0] == 8
+    assert command(tmp_path / "none.json", "--key", CONTROLLER)[0] == 2
 
 
 def test_a_proof_is_written_into_no_folder_that_is_not_there(
@@ -169,7 +169,7 @@ def test_a_proof_is_written_into_no_folder_that_is_not_there(
             return nullcontext()
 
         def fold(self, *_: Any) -> tuple[Proof, Key]:
-            return proven(f"#{LAST}"), Key(KEEPER, Role.KEEPER, "mesh", 0)
+            return proven(f"#{LAST}"), Key(CONTROLLER, Role.CONTROLLER, "mesh", 0)
 
     monkeypatch.setattr(prove, "Mesh", Paper)
     monkeypatch.setattr(prove, "_signed", lambda _: None)
@@ -191,8 +191,8 @@ def test_a_key_in_force_vouches_rather_than_a_revoked_one() -> None:
     log = PaperLog()
     story.published(log)
     old = signed_over(log.records, 6)
-    log.introduce_key(MeshRole.KEEPER, "next")
-    log.revoke_key("keeper")
+    log.introduce_key(MeshRole.CONTROLLER, "next")
+    log.revoke_key("controller")
     new = signed_over(log.records, len(log.records), by="next")
     trusted = trusting([*old, *new])
 
@@ -201,7 +201,7 @@ def test_a_key_in_force_vouches_rather_than_a_revoked_one() -> None:
 
     assert signer([*old, *new]).public == key("next").public
     only = signer(old)
-    assert only.public == KEEPER
+    assert only.public == CONTROLLER
     assert only.revoked is not None
 
 

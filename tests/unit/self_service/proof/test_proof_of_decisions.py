@@ -29,7 +29,7 @@ from tests import paper_story as story
 from tests.paper_log import SCHEMA_IDS, PaperLog, introduction, key, resigned
 from tests.signed_log import ORIGIN, signed_over, trusting
 
-KEEPER = key("keeper").public
+CONTROLLER = key("controller").public
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Told:
         return Search(f"#{offset}").run(self.records, trusting(signed), chained(ORIGIN, signed))[0]
 
     def checked(self, offset: int) -> Proven:
-        return check(read(written(self.proof(offset))), KEEPER)
+        return check(read(written(self.proof(offset))), CONTROLLER)
 
 
 def told() -> Told:
@@ -143,7 +143,7 @@ def test_each_record_of_a_range_is_proven_as_set_aside() -> None:
     def proven(offset: int) -> Proven:
         search = Search(f"#{offset}")
         proof = search.run(log.records, trusting(signed), chained(ORIGIN, signed))[0]
-        return check(read(written(proof)), KEEPER)
+        return check(read(written(proof)), CONTROLLER)
 
     for offset in garbage, unknown:
         outcome = proven(offset).outcome
@@ -154,7 +154,7 @@ def test_each_record_of_a_range_is_proven_as_set_aside() -> None:
     proof, other = proven(garbage).proof, proven(good).proof
     swapped = replace(other, decided=proof.decided, checkpoint=proof.checkpoint)
     with pytest.raises(FindingError):
-        check(swapped, KEEPER)
+        check(swapped, CONTROLLER)
 
 
 def test_what_nobody_has_decided_is_told_as_of_the_newest_checkpoint() -> None:
@@ -181,7 +181,7 @@ def test_a_fact_of_a_key_without_the_role_is_undecided_at_most() -> None:
     for offset in (later - 1, later):
         found = Search(f"#{offset}").run(log.records, None, chained(ORIGIN, signed))[0]
         # the key came to its role only behind the record
-        assert check(found, KEEPER).outcome.state is State.UNDECIDED
+        assert check(found, CONTROLLER).outcome.state is State.UNDECIDED
 
 
 @pytest.mark.parametrize("record", LOG.records[::2], ids=lambda one: str(one.offset))
@@ -306,14 +306,14 @@ ATTEMPTS: dict[str, tuple[str, Callable[[Proof], Proof]]] = {
 
 
 def test_what_is_tried_below_begins_with_a_proof_that_holds() -> None:
-    assert str(check(genuine(LOG.rejected), KEEPER).outcome) == "REJECTED own_request"
+    assert str(check(genuine(LOG.rejected), CONTROLLER).outcome) == "REJECTED own_request"
 
 
 @pytest.mark.parametrize("name", ATTEMPTS)
 def test_a_proof_with_other_parts_of_the_same_log_is_refused(name: str) -> None:
     text, attempt = ATTEMPTS[name]
     with pytest.raises(FindingError, match=text):
-        check(read(written(attempt(genuine(LOG.rejected)))), KEEPER)
+        check(read(written(attempt(genuine(LOG.rejected)))), CONTROLLER)
 
 
 def test_an_edited_decision_is_refused() -> None:
@@ -323,13 +323,13 @@ def test_an_edited_decision_is_refused() -> None:
         edited = json.loads(json.dumps(document))
         edited["decision"]["record"][name] = accepted["decision"]["record"][name]
         with pytest.raises(FindingError, match="does not stand under the checkpoint"):
-            check(read(json.dumps(edited)), KEEPER)
+            check(read(json.dumps(edited)), CONTROLLER)
 
 
 def test_a_decision_that_was_left_out_makes_no_acceptance() -> None:
     document = json.loads(written(LOG.proof(LOG.rejected)))
     document["decision"] = None
-    assert check(read(json.dumps(document)), KEEPER).outcome.state is State.UNDECIDED
+    assert check(read(json.dumps(document)), CONTROLLER).outcome.state is State.UNDECIDED
 
 
 def one_step(count: int) -> tuple[PaperLog, list[int], list[int]]:
@@ -360,7 +360,7 @@ def test_a_proof_holds_the_decisions_that_its_governor_had_not_read() -> None:
     log.govern()
     for number, offset in enumerate(said):
         found = proof_of(log, offset)
-        assert str(check(read(written(found)), KEEPER).outcome) == "ACCEPTED"
+        assert str(check(read(written(found)), CONTROLLER).outcome) == "ACCEPTED"
         assert found.decided is not None
         # the last one that was read, and those of the step in front
         assert [one.offset for one in found.decided.before][1:] == decisions[:number]
@@ -395,7 +395,7 @@ def test_a_decision_behind_a_lost_one_proves_nothing(left: int) -> None:
         decided = Decided(shown(decision), shown(log.image.epoch), before)
         authority = Authority(place(numbered, paths, 0), keys)
         with pytest.raises(FindingError):
-            check(Proof(shown(said[2]), decided, authority, signed), KEEPER)
+            check(Proof(shown(said[2]), decided, authority, signed), CONTROLLER)
 
 
 def test_a_new_governors_decision_is_known_by_the_roots_word() -> None:
@@ -409,7 +409,7 @@ def test_a_new_governors_decision_is_known_by_the_roots_word() -> None:
     log.govern()
     signed = signed_over(log.records, 10)
     found = Search(f"#{offset}").run(log.records, None, chained(ORIGIN, signed))[0]
-    proven = check(read(written(found)), KEEPER)
+    proven = check(read(written(found)), CONTROLLER)
     assert str(proven.outcome) == "ACCEPTED"
     assert proven.outcome.signer == key("governor-2").public
 
@@ -434,13 +434,13 @@ def test_a_later_copy_of_a_decision_has_its_time_and_is_told(tmp_path: Path) -> 
     authority = Authority(place(numbered, paths, 0), keys)
     signed = signed_over(log.records, len(log.records))[-1]
     forged = Proof(shown(genuine.subject), decided, authority, signed)
-    found, before = (check(read(written(one)), KEEPER).outcome for one in (forged, genuine))
+    found, before = (check(read(written(one)), CONTROLLER).outcome for one in (forged, genuine))
     assert (found.offset, found.time, found.may_be_copy) == (copy, before.time, True)
     assert not before.may_be_copy
     file = tmp_path / "proof.json"
     for proof, is_marked in ((forged, True), (genuine, False)):
         file.write_text(written(proof))
-        done = CliRunner().invoke(app, ["audit", "check-proof", str(file), "--key", KEEPER])
+        done = CliRunner().invoke(app, ["audit", "check-proof", str(file), "--key", CONTROLLER])
         assert done.exit_code == 0, done.output
         assert ("may be a copy of the decision" in " ".join(done.stderr.split())) is is_marked
 
@@ -453,7 +453,7 @@ def test_the_command_says_what_was_decided_without_a_home(
     def output(text: str, *more: str, code: int = 0) -> tuple[str, str]:
         file = tmp_path / "proof.json"
         file.write_text(text)
-        arguments = ["audit", "check-proof", str(file), "--key", KEEPER, *more]
+        arguments = ["audit", "check-proof", str(file), "--key", CONTROLLER, *more]
         done = CliRunner().invoke(app, arguments)
         assert done.exit_code == code, done.output
         return " ".join(done.stdout.split()), " ".join(done.stderr.split())

@@ -10,8 +10,8 @@ from mesh_events import intents, statements
 from mesh_events.codec import decode
 from mesh_events.decisions import Decision, IntentRejected
 from mesh_events.errors import RefusedError
-from processors.keepers.checks.findings import Finding, destination_free, statement_sound
-from processors.keepers.flows.partition_limit import MOST_PARTITIONS, OF_STATEMENTS
+from processors.controllers.checks.findings import Finding, destination_free, statement_sound
+from processors.controllers.flows.partition_limit import MOST_PARTITIONS, OF_STATEMENTS
 from projections.statements import DESTINATION_FREE, STATEMENT_SOUND
 from self_service.cli.mesh.context import Mesh
 from self_service.cli.streaming.dry_run import answer, dry_run, named, supposed

@@ -57,7 +57,7 @@ class Bench:
             self.cluster.create_topic(one, 1, {})
 
     def report(self, name: str) -> None:
-        """The keeper has started the statement over the topic that is there."""
+        """The controller has started the statement over the topic that is there."""
         found, topic = self.log.image.statements[name], self.cluster.topic(FILLED)
         about = story.running(found, destination_topic_id=topic.id if topic else "")
         self.log.report(statements.StatementActivated, **about)

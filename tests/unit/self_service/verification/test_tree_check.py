@@ -134,7 +134,9 @@ def test_a_checkpoint_that_is_wrong_about_signatures_is_named() -> None:
     previous = SIGNED[at].body.previous
     for one in SIGNED[at:]:
         unverified = () if one is SIGNED[at] else one.body.unverified
-        lies.append(replace(one.body, previous=previous, unverified=unverified).sign(key("keeper")))
+        lies.append(
+            replace(one.body, previous=previous, unverified=unverified).sign(key("controller"))
+        )
         previous = lies[-1].note.digest
     seen = first(RECORDS, lies)
     assert (seen.offset, seen.code) == (offset, "checkpoint_false")
@@ -154,11 +156,11 @@ def test_in_a_scope_only_its_signatures_are_checked(start: int, count: int) -> N
 def test_a_key_that_counts_behind_the_scope_is_no_stranger() -> None:
     log = PaperLog()
     story.published(log)
-    changed = log.introduce_key(MeshRole.KEEPER, "keeper 2")
+    changed = log.introduce_key(MeshRole.CONTROLLER, "controller 2")
     story.granted(log)
     story.settle(log)
     signed = [
-        one if one.body.offset < changed else one.body.sign(key("keeper 2"))
+        one if one.body.offset < changed else one.body.sign(key("controller 2"))
         for one in signed_over(log.records, 6)
     ]
     chain = judge(ORIGIN, found(signed), None).chain
@@ -246,7 +248,7 @@ def test_the_end_that_a_file_lacks_is_counted() -> None:
 
 
 def test_two_trees_under_one_key_are_named() -> None:
-    other = replace(SIGNED[-1].body, root=bytes(32)).sign(key("keeper"))
+    other = replace(SIGNED[-1].body, root=bytes(32)).sign(key("controller"))
     assert "checkpoints_differ" in codes(judge(ORIGIN, found([*SIGNED, other]), None))
 
 

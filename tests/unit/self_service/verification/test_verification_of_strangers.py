@@ -24,15 +24,15 @@ from tests.unit.mesh_events.values import any_of
 
 
 def whole_story() -> PaperLog:
-    """A log on which governor and keeper were given other keys, with a copy and its readers."""
+    """A log on which governor and controller were given other keys, with a copy and its readers."""
     log = PaperLog()
     story.published(log)
     log.introduce_key(MeshRole.GOVERNOR, "governor-2")
     log.revoke_key("governor")
     log.governor = "governor-2"
-    log.introduce_key(MeshRole.KEEPER, "keeper-2")
-    log.revoke_key("keeper")
-    log.keeper = "keeper-2"
+    log.introduce_key(MeshRole.CONTROLLER, "controller-2")
+    log.revoke_key("controller")
+    log.controller = "controller-2"
     log.start_governor()
     story.granted(log)
     story.settle(log)
@@ -41,10 +41,10 @@ def whole_story() -> PaperLog:
 
 LOG = whole_story()
 WITHOUT_ROLE: dict[str, tuple[str, ...]] = {
-    "foundation": ("stranger", "west", "operator", "keeper-2", "governor", "keeper"),
-    "decision": ("stranger", "west", "operator", "keeper-2", "governor", "keeper", "root"),
-    "fact": ("stranger", "west", "operator", "governor-2", "governor", "keeper", "root"),
-    "intent": ("stranger", "west", "operator", "governor-2", "keeper-2", "governor", "root"),
+    "foundation": ("stranger", "west", "operator", "controller-2", "governor", "controller"),
+    "decision": ("stranger", "west", "operator", "controller-2", "governor", "controller", "root"),
+    "fact": ("stranger", "west", "operator", "governor-2", "governor", "controller", "root"),
+    "intent": ("stranger", "west", "operator", "governor-2", "controller-2", "governor", "root"),
 }
 """Kind of event -> keys that may not say it. Anybody may say an intent: it waits for a decision."""
 
@@ -108,14 +108,14 @@ def test_a_record_of_a_key_without_the_role_changes_no_verdict(count: int, one: 
 @given(st.one_of(forged(), COPIES, bent()), st.integers(1, 40))
 def test_nor_under_checkpoints_that_cover_it(one: Record, every: int) -> None:
     records = behind(LOG.records, one)
-    chain = chained(ORIGIN, signed_over(records, every, by="keeper-2"))
+    chain = chained(ORIGIN, signed_over(records, every, by="controller-2"))
     plain = without(len(LOG.records))
     assert verdict(records, chain=chain) == plain
     # the rest of the log is believed by its hashes
     assert verdict(records, chain=chain, scope=Scope(len(records) - 1))[0] == plain[0]
 
 
-@pytest.mark.parametrize("name", ["west", "stranger", "keeper", "governor"])
+@pytest.mark.parametrize("name", ["west", "stranger", "controller", "governor"])
 @pytest.mark.parametrize("text", ['"string"', "no schema", "{", "[" * 3000])
 def test_a_schema_that_nobody_may_introduce_is_not_judged(name: str, text: str) -> None:
     log = whole_story()

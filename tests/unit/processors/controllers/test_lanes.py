@@ -1,0 +1,164 @@
+"""Lanes: one server's trouble stays in its lane, and nothing is done twice."""
+
+import threading
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import pytest
+
+from mesh_events.errors import StateFaultError
+from processors.controllers import lanes as module
+from processors.controllers.controller import ReignOverError
+from processors.controllers.lanes import SideBySide, for_a_while, in_turn
+from projections.image import EMPTY
+from tests.kafka_client import eventually
+
+
+class PaperReign:
+    """As much of a reign as lanes look at."""
+
+    last_report = -1
+
+
+@pytest.fixture
+def lanes(monkeypatch: pytest.MonkeyPatch) -> SideBySide:
+    monkeypatch.setattr(module, "PATIENCE_S", 0.05)
+    return SideBySide("test")
+
+
+@pytest.fixture
+def gate() -> Iterator[threading.Event]:
+    """Hangs whoever waits for it until the end of the test."""
+    found = threading.Event()
+    yield found
+    found.set()
+
+
+def test_a_lane_that_hangs_holds_up_no_other(lanes: SideBySide, gate: threading.Event) -> None:
+    done: list[str] = []
+    jobs = {"down": lambda: gate.wait() and None, "up": lambda: done.append("up")}
+    for _ in range(3):
+        lanes.run(jobs, EMPTY, PaperReign())  # type: ignore[arg-type]
+    assert done == ["up"] * 3
+
+
+def test_a_lane_does_one_thing_at_a_time(lanes: SideBySide, gate: threading.Event) -> None:
+    begun: list[int] = []
+
+    def job() -> None:
+        begun.append(1)
+        gate.wait()
+
+    for _ in range(3):
+        lanes.run({"east": job}, EMPTY, PaperReign())  # type: ignore[arg-type]
+    assert len(begun) == 1
+    gate.set()
+
+    def again() -> bool:
+        lanes.run({"east": job}, EMPTY, PaperReign())  # type: ignore[arg-type]
+        return len(begun) > 1
+
+    eventually(again, "the lane is free")
+
+
+def test_what_a_lane_reported_is_in_the_image_of_its_next_job(lanes: SideBySide) -> None:
+    reign, done = PaperReign(), []
+
+    def job() -> None:
+        done.append(1)
+        reign.last_report = 7
+
+    lanes.run({"east": job}, EMPTY._replace(offset=5), reign)  # type: ignore[arg-type]
+    lanes.run({"east": job}, EMPTY._replace(offset=6), reign)  # type: ignore[arg-type]
+    assert len(done) == 1
+    lanes.run({"east": job}, EMPTY._replace(offset=7), reign)  # type: ignore[arg-type]
+    assert len(done) == 2
+
+
+@pytest.mark.parametrize("fault", [ReignOverError("another reigns"), ValueError("a bug")])
+def test_what_a_job_raises_comes_out_and_its_lane_is_free_again(
+    lanes: SideBySide, fault: Exception
+) -> None:
+    def fail() -> None:
+        raise fault
+
+    with pytest.raises(type(fault)):
+        lanes.run({"east": fail}, EMPTY, PaperReign())  # type: ignore[arg-type]
+    done: list[int] = []
+    lanes.run({"east": lambda: done.append(1)}, EMPTY, PaperReign())  # type: ignore[arg-type]
+    assert done == [1]
+
+
+def test_a_lane_that_hangs_for_good_is_an_error(
+    lanes: SideBySide, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "STALL_S", 0.01)
+    with pytest.raises(StateFaultError, match="hangs at east"):
+        lanes.run({"east": lambda: gate.wait() and None}, EMPTY, PaperReign())  # type: ignore[arg-type]
+
+
+def test_a_lane_that_waits_for_a_thread_does_not_hang(
+    gate: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, first = [1000.0], threading.Event()
+    monkeypatch.setattr(module, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(module, "_MOST", 1)
+    monkeypatch.setattr(module, "STALL_S", 60.0)
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    lanes, begun = SideBySide("test"), threading.Event()
+
+    def second() -> None:
+        begun.set()
+        gate.wait()
+
+    jobs = {"east": lambda: first.wait() and None, "west": second}
+    lanes.run(jobs, EMPTY, PaperReign())  # type: ignore[arg-type]
+    now[0] += 50
+    first.set()
+    assert begun.wait(60)
+    now[0] += 50
+    lanes.run({}, EMPTY, PaperReign())  # type: ignore[arg-type]
+    now[0] += 50
+    with pytest.raises(StateFaultError, match="hangs at west for 100 s"):
+        lanes.run({}, EMPTY, PaperReign())  # type: ignore[arg-type]
+
+
+def test_the_end_of_an_earlier_reign_is_no_news_to_the_next(lanes: SideBySide) -> None:
+    earlier, later, done = PaperReign(), PaperReign(), list[str]()
+    gate = threading.Event()
+
+    def over() -> None:
+        gate.wait()
+        raise ReignOverError("another reigns")
+
+    lanes.run({"east": over, "west": over}, EMPTY, earlier)  # type: ignore[arg-type]
+    gate.set()
+
+    def again() -> bool:
+        jobs = {name: (lambda name=name: done.append(name)) for name in ("east", "west")}
+        lanes.run(jobs, EMPTY, later)  # type: ignore[arg-type]
+        return {"east", "west"} <= set(done)
+
+    eventually(again, "both lanes work for the later reign")
+
+
+def test_a_fault_of_the_program_is_not_hidden_by_the_end_of_a_reign(lanes: SideBySide) -> None:
+    def over() -> None:
+        raise ReignOverError("another reigns")
+
+    def broken() -> None:
+        raise ValueError("a bug")
+
+    with pytest.raises(ValueError, match="a bug"):
+        lanes.run({"east": over, "west": broken}, EMPTY, PaperReign())  # type: ignore[arg-type]
+
+
+def test_a_job_begins_nothing_new_after_a_while() -> None:
+    assert list(for_a_while("abc", seconds=60)) == ["a", "b", "c"]
+    assert list(for_a_while("abc", seconds=-1)) == ["a"]
+
+
+def test_owners_come_in_turn_whoever_has_more() -> None:
+    items = [*(f"a{number}" for number in range(5)), "b0", "c0", "b1"]
+    turns = ["a0", "b0", "c0", "a1", "b1", "a2", "a3", "a4"]
+    assert in_turn(items, lambda item: item[0]) == turns
