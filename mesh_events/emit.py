@@ -192,7 +192,7 @@ class LogWriter:
 
 
 class Emitter(LogWriter):
-    """A domain's voice: makes `meta`, appends intents, waits for decisions.
+    """A domain's reporter: makes `meta`, appends intents, waits for decisions.
 
     Args:
         connection: the login of the domain's intents, see `intents_login`.
@@ -226,7 +226,7 @@ class Emitter(LogWriter):
 
     @classmethod
     def at_home(cls, domain: str, *, actor: str, home: Path | None = None) -> "Emitter":
-        """The voice of a domain whose key and login lie in `home`, by default `SDM_HOME`.
+        """The reporter of a domain whose key and login lie in `home`, by default `SDM_HOME`.
 
         Raises ConfigurationError (no mesh, key or login there), or RefusedError (the actor).
         """

@@ -92,7 +92,7 @@ class Mesh:
 
     @cached_property
     def operator(self) -> Emitter:
-        """The operator's voice."""
+        """The operator's reporter."""
         return Emitter(
             self.login("mesh.operator"),
             self.registry,
@@ -250,7 +250,7 @@ class Domain:
 
     @cached_property
     def emitter(self) -> Emitter:
-        """The domain's voice."""
+        """The domain's reporter."""
         return Emitter(
             self.mesh.login(intents_login(self.name)),
             self.mesh.registry,

@@ -1,4 +1,4 @@
-"""The checkpoints controller: signs the head of the tree over the log, while this worker reigns."""
+"""The checkpoints controller: signs the head of the tree over the log, while this worker leads."""
 
 import time
 
@@ -6,7 +6,7 @@ import structlog
 
 from mesh_events.errors import MeshError
 from mesh_events.signing import SigningKey
-from processors.controllers.controller import Reign
+from processors.controllers.controller import Leadership
 from processors.log.checkpoint_store import CheckpointStore
 from processors.log.watch import LogWatch
 from projections.identity import Role
@@ -41,26 +41,26 @@ class CheckpointsController:
         self._epoch: int | None = None
         self._since: float | None = None
 
-    def reconcile(self, image: Image, reign: Reign) -> None:
-        """Make both places equal once per reign, then sign what is due."""
+    def reconcile(self, image: Image, leadership: Leadership) -> None:
+        """Make both places equal once per leadership, then sign what is due."""
         if not image.identity.has_role(self._key.public, Role.CONTROLLER):
             return
         try:
-            if self._epoch != reign.epoch:
+            if self._epoch != leadership.epoch:
                 self._watch.equalize()
-                self._epoch = reign.epoch
-            self._sign(reign)
+                self._epoch = leadership.epoch
+            self._sign(leadership)
         except MeshError as error:
             # the next look reads both places again, and goes on from there
             self._epoch = None
             log.warning("checkpoint_not_written", error=str(error))
 
-    def _sign(self, reign: Reign) -> None:
+    def _sign(self, leadership: Leadership) -> None:
         while self._is_due():
             body = self._watch.due(self._store.origin, self._records)
             if body is None:
                 return
-            reign.check()
+            leadership.check()
             self._store.append(body.sign(self._key))
             self._watch.signed(body)
             self._since = None

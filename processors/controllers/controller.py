@@ -15,8 +15,8 @@ from projections.image import Image
 log = structlog.get_logger(__name__)
 
 
-class ReignOverError(Exception):
-    """This worker no longer reigns: whatever was planned on its image must not be done."""
+class NotLeaderError(Exception):
+    """This worker no longer leads: whatever was planned on its image must not be done."""
 
 
 @contextmanager
@@ -28,7 +28,7 @@ def guarded(server: str) -> Iterator[None]:
     """
     try:
         yield
-    except (MeshError, ReignOverError):
+    except (MeshError, NotLeaderError):
         raise
     except Exception as error:
         kind, frames = type(error).__name__, extract_tb(error.__traceback__)
@@ -39,7 +39,7 @@ def guarded(server: str) -> Iterator[None]:
         raise InfrastructureError(what, retriable=True) from error
 
 
-class Reign(Protocol):
+class Leadership(Protocol):
     """The right to act: held while this worker owns the log and its epoch is the latest."""
 
     @property
@@ -48,10 +48,10 @@ class Reign(Protocol):
 
     @property
     def last_report(self) -> int:
-        """Offset of the last fact that was reported under this reign, -1 before the first."""
+        """Offset of the last fact that was reported under this leadership, -1 before the first."""
 
     def check(self) -> None:
-        """Raise ReignOverError if another governor has started or the log was taken away."""
+        """Raise NotLeaderError if another governor has started or the log was taken away."""
 
     def report(self, fact: Fact) -> None:
         """Check, then append the fact with its texts cut; wait for Kafka's acknowledgement.
@@ -75,7 +75,7 @@ class Controller(Protocol):
 
     name: str
 
-    def reconcile(self, image: Image, reign: Reign) -> None:
+    def reconcile(self, image: Image, leadership: Leadership) -> None:
         """Compare and repair once. Runs in a thread of its own, never twice at the same time.
 
         Called with the latest image whenever it changed and every few seconds; the image holds

@@ -15,7 +15,7 @@ from typing import Protocol
 import structlog
 
 from mesh_events.errors import MeshError
-from processors.controllers.controller import Reign, guarded
+from processors.controllers.controller import Leadership, guarded
 from processors.controllers.retry import wait_before
 from processors.lineage.receiver import Answer, Outcome, Receiver
 from projections.image import Image
@@ -63,7 +63,7 @@ class Events(Protocol):
 
 
 class ForwardingController:
-    """Forwards lineage while this worker reigns.
+    """Forwards lineage while this worker leads.
 
     An event that the receiver refuses is logged and passed over. A receiver that is away is waited
     for, as long as the topic keeps its events.
@@ -95,20 +95,20 @@ class ForwardingController:
         self._suspects: dict[str, None] = {}
         self._suspects_rest = float("-inf")
 
-    def reconcile(self, image: Image, reign: Reign) -> None:
+    def reconcile(self, image: Image, leadership: Leadership) -> None:
         """Forward for a while, unless the receiver or Kafka is waited for."""
         del image
-        if self._epoch != reign.epoch:
+        if self._epoch != leadership.epoch:
             # another worker may have gone on from here
             self._leave()
-            self._epoch = reign.epoch
+            self._epoch = leadership.epoch
         if self._clock() < self._not_before:
             return
         try:
             with guarded("the receiver of lineage"):
                 if self._events is None:
                     self._events = self._open()
-                self._forward(self._events, reign)
+                self._forward(self._events, leadership)
         except MeshError as error:
             log.warning("lineage_not_read", error=str(error), again_in_s=self._wait())
             self._close()
@@ -123,10 +123,10 @@ class ForwardingController:
         """Leave Kafka."""
         self._leave()
 
-    def _forward(self, events: Events, reign: Reign) -> None:
+    def _forward(self, events: Events, leadership: Leadership) -> None:
         until = self._clock() + ROUND_S
         while self._clock() < until and (event := events.first()) is not None:
-            reign.check()
+            leadership.check()
             end = _end(event.value)
             if end is not None and end in self._ended:
                 log.info("lineage_end_repeated", offset=event.offset, run=end[0])

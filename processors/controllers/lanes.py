@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Protocol, TypeVar
 
 from mesh_events.errors import StateFaultError
-from processors.controllers.controller import Reign, ReignOverError
+from processors.controllers.controller import Leadership, NotLeaderError
 from projections.image import Image
 
 Job = Callable[[], None]
@@ -31,22 +31,22 @@ _MOST = 96
 class Lanes(Protocol):
     """Runs the jobs of one round; a lane is busy with one job at a time."""
 
-    def run(self, jobs: Mapping[str, Job], image: Image, reign: Reign) -> None:
+    def run(self, jobs: Mapping[str, Job], image: Image, leadership: Leadership) -> None:
         """Run each lane's job; raises what a job raised.
 
         Args:
             jobs: lane -> what to do on `image`; a lane that is busy is left out of this round.
             image: what the jobs were made from.
-            reign: under which they act.
+            leadership: under which they act.
         """
 
 
 class OneByOne:
     """Every lane in turn, in the caller's thread."""
 
-    def run(self, jobs: Mapping[str, Job], image: Image, reign: Reign) -> None:
+    def run(self, jobs: Mapping[str, Job], image: Image, leadership: Leadership) -> None:
         """Run all jobs; see `Lanes`."""
-        del image, reign
+        del image, leadership
         for name in sorted(jobs):
             jobs[name]()
 
@@ -84,7 +84,7 @@ class Claims:
         self._least: dict[str, int] = {}
 
     @contextmanager
-    def claim(self, item: str, image: Image, reign: Reign) -> Iterator[bool]:
+    def claim(self, item: str, image: Image, leadership: Leadership) -> Iterator[bool]:
         """Whether the item may be handled on this image, by nobody else until the block ends."""
         with self._lock:
             free = item not in self._claimed and image.offset >= self._least.get(item, -1)
@@ -96,7 +96,7 @@ class Claims:
             if free:
                 with self._lock:
                     self._claimed.discard(item)
-                    self._least[item] = max(image.offset, reign.last_report)
+                    self._least[item] = max(image.offset, leadership.last_report)
 
 
 @dataclass(slots=True)
@@ -107,7 +107,7 @@ class _Lane:
     """
 
     job: "Future[int] | None" = None
-    reign: Reign | None = None
+    leadership: Leadership | None = None
     since: float | None = None
     told: int = -1
 
@@ -120,23 +120,23 @@ class SideBySide:
         self._lanes: dict[str, _Lane] = {}
         self._name = name
 
-    def run(self, jobs: Mapping[str, Job], image: Image, reign: Reign) -> None:
+    def run(self, jobs: Mapping[str, Job], image: Image, leadership: Leadership) -> None:
         """Start what can be started, and wait for it for a moment; see `Lanes`.
 
         What a lane reported must be in the image of its next job, or it is reported twice.
         """
-        self._look(reign)
+        self._look(leadership)
         for name in sorted(jobs):
             lane = self._lanes.setdefault(name, _Lane())
             if lane.job is None and lane.told <= image.offset:
-                lane.since, lane.reign = None, reign
-                lane.job = self._pool.submit(_telling, lane, jobs[name], reign)
+                lane.since, lane.leadership = None, leadership
+                lane.job = self._pool.submit(_reporting, lane, jobs[name], leadership)
         busy = {lane.job for lane in self._lanes.values() if lane.job is not None}
         wait(busy, timeout=PATIENCE_S)
-        self._look(reign)
+        self._look(leadership)
 
-    def _look(self, reign: Reign) -> None:
-        """Take in the jobs that have ended; raises what one of them raised under this reign."""
+    def _look(self, leadership: Leadership) -> None:
+        """Take in the jobs that have ended; raise what one of them raised under this leadership."""
         faults: list[BaseException] = []
         for name, lane in self._lanes.items():
             job, since = lane.job, lane.since
@@ -146,20 +146,20 @@ class SideBySide:
                 fault = job.exception()
                 if fault is None:
                     lane.told = job.result()
-                elif lane.reign is reign or not isinstance(fault, ReignOverError):
+                elif lane.leadership is leadership or not isinstance(fault, NotLeaderError):
                     faults.append(fault)
             elif job is not None and busy > STALL_S:
                 raise StateFaultError(
                     f"the controller of {self._name} hangs at {name} for {busy:.0f} s"
                 )
-        # a fault of the program comes before the end of a reign
-        faults.sort(key=lambda fault: isinstance(fault, ReignOverError))
+        # a fault of the program comes before the end of a leadership
+        faults.sort(key=lambda fault: isinstance(fault, NotLeaderError))
         if faults:
             raise faults[0]
 
 
-def _telling(lane: _Lane, job: Job, reign: Reign) -> int:
+def _reporting(lane: _Lane, job: Job, leadership: Leadership) -> int:
     """Do the job; the offset of the last fact that was reported by its end."""
     lane.since = time.monotonic()
     job()
-    return reign.last_report
+    return leadership.last_report

@@ -15,7 +15,7 @@ from mesh_events.read import decode_row
 from mesh_events.rows import Row
 from mesh_events.schema.registry import Registry
 from mesh_events.topics import ROW_TOPICS
-from processors.controllers.controller import Reign, guarded
+from processors.controllers.controller import Leadership, guarded
 from processors.governor.row_writer import RowWriter
 from projections.image import Image, RowKey
 from projections.rows import all_rows, row
@@ -43,9 +43,9 @@ class RowsController:
         self._latest: dict[RowKey, Row | object | None] = {}
         self._suspects: dict[RowKey, tuple[object, object]] = {}
         self._complete_in: int | None = None
-        """The reign in which every row was looked at once."""
+        """The leadership in which every row was looked at once."""
 
-    def reconcile(self, image: Image, reign: Reign) -> None:
+    def reconcile(self, image: Image, leadership: Leadership) -> None:
         """Read what is new on the topics; repair what is wrong at two looks in a row.
 
         A row that was published since the look is on its way: at the next look it is there.
@@ -61,17 +61,17 @@ class RowsController:
         except InfrastructureError as error:
             log.warning("rows_not_read", error=str(error))
             return
-        # what was folded between two reigns of one process was published by nobody here
-        if self._complete_in != reign.epoch:
+        # what was folded while another worker led was published by nobody here
+        if self._complete_in != leadership.epoch:
             seen |= {(found.topic, found.key) for found in all_rows(image)}
-        reign.check()
+        leadership.check()
         latest = self._current()
         before, self._suspects = self._suspects, {}
         for key in seen | before.keys():
             found = (self._latest.get(key), row(latest, key))
             if found[0] != found[1]:
                 self._suspects[key] = found
-        self._complete_in = reign.epoch
+        self._complete_in = leadership.epoch
         certain = [key for key, found in self._suspects.items() if before.get(key) == found]
         if certain:
             self._repair(sorted(certain))

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 import structlog
 
 from mesh_events.errors import MeshError
-from processors.controllers.connectors.telling import ConnectorTelling
-from processors.controllers.controller import Reign, guarded
-from processors.controllers.links.telling import Telling
-from processors.controllers.statements.telling import StatementTelling
+from processors.controllers.connectors.reporter import ConnectorReporter
+from processors.controllers.controller import Leadership, guarded
+from processors.controllers.links.reporter import LinkReporter
+from processors.controllers.statements.reporter import StatementReporter
 from processors.lineage.events import Lineage
 from projections.image import Image
 from projections.lineage.runs import EndedRun
 
 log = structlog.get_logger(__name__)
-Voice = Telling | StatementTelling | ConnectorTelling
+Reporter = LinkReporter | StatementReporter | ConnectorReporter
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +52,12 @@ class RunEndsController:
     name: str = "runs"
     _epoch: int | None = None
 
-    def reconcile(self, image: Image, reign: Reign) -> None:
+    def reconcile(self, image: Image, leadership: Leadership) -> None:
         """Write what is missing of the ends before this leadership, the oldest first."""
-        if self._epoch == reign.epoch:
+        if self._epoch == leadership.epoch:
             return
         # later ones are written by who reports them
-        found = [one for one in self._ends(image, reign) if one[1].offset < reign.epoch]
+        found = [one for one in self._ends(image, leadership) if one[1].offset < leadership.epoch]
         if found:
             try:
                 with guarded("mesh.lineage"):
@@ -65,30 +65,30 @@ class RunEndsController:
             except MeshError as error:
                 log.warning("lineage_not_read", error=str(error))
                 return
-            for voice, run in sorted(found, key=lambda one: one[1].offset):
+            for reporter, run in sorted(found, key=lambda one: one[1].offset):
                 is_known = recent.since is None or run.time >= recent.since
                 if is_known and run.run not in recent.ended:
-                    reign.check()
-                    self._end(voice, run)
-        self._epoch = reign.epoch
+                    leadership.check()
+                    self._end(reporter, run)
+        self._epoch = leadership.epoch
 
     @staticmethod
-    def _end(voice: Voice, run: EndedRun) -> None:
+    def _end(reporter: Reporter, run: EndedRun) -> None:
         try:
             with guarded("the lineage"):
-                voice.ended(run)
+                reporter.ended(run)
         except MeshError as error:
             log.warning("run_end_not_written", run=run.run, error=str(error))
         else:
             log.info("run_end_written", run=run.run, end=run.end.value)
 
-    def _ends(self, image: Image, reign: Reign) -> Iterator[tuple[Voice, EndedRun]]:
+    def _ends(self, image: Image, leadership: Leadership) -> Iterator[tuple[Reporter, EndedRun]]:
         for link in image.links.values():
-            voice = Telling(link, image, reign, self.lineage, self.schema_text)
-            yield from ((voice, run) for run in link.ended)
+            reporter = LinkReporter(link, image, leadership, self.lineage, self.schema_text)
+            yield from ((reporter, run) for run in link.ended)
         for statement in image.statements.values():
-            telling = StatementTelling(statement, image, reign, self.lineage)
-            yield from ((telling, run) for run in statement.ended)
+            its = StatementReporter(statement, image, leadership, self.lineage)
+            yield from ((its, run) for run in statement.ended)
         for connector in image.connectors.values():
-            of = ConnectorTelling(connector, image, reign, self.lineage, self.schema_text)
+            of = ConnectorReporter(connector, image, leadership, self.lineage, self.schema_text)
             yield from ((of, run) for run in connector.ended)

@@ -34,9 +34,9 @@ from processors.governor.turns import Turns
 from processors.governor.waiting import Awaited, Waits
 from processors.log.quick_start import Beginning, FirstRecord
 from processors.log.watch import NoWatch, Watch
+from processors.worker.leadership import key_without_effect
+from processors.worker.leadership import now as monotonic
 from processors.worker.metrics import Metrics
-from processors.worker.reign import key_without_effect
-from processors.worker.reign import now as monotonic
 from projections.clocks import clock_finding
 from projections.deciding.decide import CHECK_TIMEOUT_MS, decide
 from projections.deciding.speculation import decided
@@ -64,7 +64,7 @@ class Governor:
 
     Args:
         writer: appends to the log under the governor's key.
-        rows: where changed rows go while this governor reigns.
+        rows: where changed rows go while this governor leads.
         set_aside: told of records that are quarantined, a few of each range, for the people's copy.
         watch: told of every record that is folded; knows which signatures must be checked.
         beginning: knows what was folded before this worker began.
@@ -126,7 +126,7 @@ class Governor:
                 self._open = dict(start.undecided)
 
     @property
-    def reigns(self) -> bool:
+    def is_leader(self) -> bool:
         """Whether this governor's start is the latest one on the log."""
         return self.epoch is not None and self.image.epoch == self.epoch
 
@@ -152,7 +152,7 @@ class Governor:
             # no record is half folded: noted for an earlier epoch, and not in the image yet
             self.epoch = started.offset
             self._clock = MeshClock(started.time, self.image.clock)
-            # whatever an earlier reign had in hand: the image alone says what is undecided
+            # whatever an earlier leadership had in hand: the image alone says what is undecided
             self._turns.clear()
             for offset, entry in sorted(self.image.intents.undecided.items()):
                 self._queue(self.image, offset, entry)
@@ -168,7 +168,7 @@ class Governor:
     def fold(self, records: Iterable[Record], *, ours: bool = False) -> None:
         """Take records in offset order; those folded before are passed over.
 
-        While this governor reigns, changed rows are published at once.
+        While this governor leads, changed rows are published at once.
 
         Args:
             records: from the log, or as it acknowledged them.
@@ -213,12 +213,12 @@ class Governor:
         # before the notes would be looked at in vain, and what stands in it waited for
         self.image = image
         self._release(entry.event, image)
-        self.metrics.folded(entry, before, image, governs=self.reigns)
-        if self.reigns and before.clocks_disagree != image.clocks_disagree:
+        self.metrics.folded(entry, before, image, governs=self.is_leader)
+        if self.is_leader and before.clocks_disagree != image.clocks_disagree:
             _log_clocks(image)
         self.watch.took(record, entry, image)
         crash_point("after-fold")
-        if self.reigns:
+        if self.is_leader:
             self._publish()
 
     def _judge(self, error: MeshError) -> NoReturn:

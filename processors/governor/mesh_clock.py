@@ -12,7 +12,7 @@ how far the broker and the machine are off it in `Image.skew` and `Image.worker_
 import time
 from collections.abc import Callable
 
-from processors.worker.reign import now as monotonic
+from processors.worker.leadership import now as monotonic
 from projections.image import TOLERANCE_MS
 
 _STEADY_S = 600.0

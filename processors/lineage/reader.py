@@ -31,7 +31,7 @@ _PASSING = frozenset(
 class LineageReader:
     """Partition 0 of the topic, which has no other, from the place that its group has committed.
 
-    The group has no members: who reads is settled by who reigns. Its name is below the user's own,
+    The group has no members: who reads is settled by who leads. Its name is below the user's own,
     as its right is. Without a place, or where the topic holds nothing there (any more), reading
     begins with the oldest event. Every method raises MeshError where Kafka does not answer.
     """

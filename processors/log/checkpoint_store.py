@@ -1,7 +1,7 @@
 """The checkpoints of a mesh in both places, topic and file, and making the two equal.
 
 A checkpoint goes to the file first. What a crash left out of the topic, or what another worker's
-file has not seen, is written again when the next reign begins.
+file has not seen, is written again when the next leadership begins.
 """
 
 import fcntl

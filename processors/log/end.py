@@ -30,7 +30,7 @@ class LogEnd:
         try:
             return self._reader.bounds(timeout=_TIMEOUT_S)[1]
         except InfrastructureError as error:
-            log.warning("log_not_heard", error=str(error))
+            log.warning("log_unreachable", error=str(error))
             return None
 
     def only_markers(self, start: int, end: int) -> bool:
@@ -41,5 +41,5 @@ class LogEnd:
         try:
             return not self._reader.has_records(start, end)
         except InfrastructureError as error:
-            log.warning("log_not_heard", error=str(error))
+            log.warning("log_unreachable", error=str(error))
             return False

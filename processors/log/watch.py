@@ -128,7 +128,7 @@ class LogWatch:
         """Before the log is read: learn what was signed over it, and where its fold can begin.
 
         Blocks on both places, and changes nothing but the finding. A place that does not answer is
-        asked again when this worker reigns, and so are both where records were taken already.
+        asked again when this worker leads, and so are both where records were taken already.
         """
         if self._has_begun() or self.finding:
             return None
@@ -204,7 +204,7 @@ class LogWatch:
                 self._found("log_start_truncated", 0, self._before.offset, text)
 
     def equalize(self) -> None:
-        """At a reign's start: learn what was signed meanwhile, make both places equal.
+        """At a leadership's start: learn what was signed meanwhile, make both places equal.
 
         Raises MeshError where a place does not answer.
         """

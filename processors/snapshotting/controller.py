@@ -12,7 +12,7 @@ import structlog
 from mesh_events.errors import MeshError, StateFaultError
 from mesh_events.kafka.connection import Connection
 from mesh_events.read import LogReader
-from processors.controllers.controller import Reign
+from processors.controllers.controller import Leadership
 from processors.log.watch import LogWatch
 from processors.snapshotting.growth import Damage, Growth
 from projections.image import Image
@@ -53,19 +53,19 @@ class SnapshotsController:
         self._failed_in: int | None = None
         self._damaged_in: int | None = None
 
-    def reconcile(self, image: Image, reign: Reign) -> None:
-        """Make the snapshots that are missing; what fails is tried again in the next reign.
+    def reconcile(self, image: Image, leadership: Leadership) -> None:
+        """Make the snapshots that are missing; what fails is tried again in the next leadership.
 
         Before the first: look at the log before the snapshot from which this worker began.
         """
-        if self._watch.finding or not self._looked_back() or self._failed_in == reign.epoch:
+        if self._watch.finding or not self._looked_back() or self._failed_in == leadership.epoch:
             return
         if self._newest is None:
             self._newest = self._found()
         if self._newest is not None and image.offset - self._newest < self._every:
             return
         if time.monotonic() >= self._not_before:
-            self._take(self._grow(image.offset), reign)
+            self._take(self._grow(image.offset), leadership)
             self._not_before = time.monotonic() + REST_S
 
     def _found(self) -> int | None:
@@ -74,7 +74,7 @@ class SnapshotsController:
             return store.newest().offset
         return None
 
-    def _take(self, grown: Growth, reign: Reign) -> None:
+    def _take(self, grown: Growth, leadership: Leadership) -> None:
         """Go by what became of it; somebody at the command line may make them now, too."""
         if grown.newest is not None:
             self._newest = grown.newest
@@ -83,19 +83,19 @@ class SnapshotsController:
         if grown.differs is not None:
             self._watch.contradicted(OtherLogError(*grown.differs))
         if grown.damage is not None:
-            self._put_aside(grown.damage, reign)
+            self._put_aside(grown.damage, leadership)
         if grown.fault is not None:
-            self._failed_in = reign.epoch
+            self._failed_in = leadership.epoch
             log.warning("snapshots_not_made", error=grown.fault, next="sdm audit verify")
 
-    def _put_aside(self, damage: Damage, reign: Reign) -> None:
+    def _put_aside(self, damage: Damage, leadership: Leadership) -> None:
         self._newest = None
         bad = put_aside(damage.path, damage.inode)
         log.warning("snapshots_put_aside", file=str(bad), error=damage.text)
-        if self._damaged_in == reign.epoch:
+        if self._damaged_in == leadership.epoch:
             # a disk that damages every file
-            self._failed_in = reign.epoch
-        self._damaged_in = reign.epoch
+            self._failed_in = leadership.epoch
+        self._damaged_in = leadership.epoch
 
     def _looked_back(self) -> bool:
         """Nothing is signed until the log before the snapshot was looked at: go on trying."""

@@ -1,4 +1,4 @@
-"""What was said before a reign: how much of it a worker decides before it is ready.
+"""What was said before a leadership: how much of it a worker decides before it is ready.
 
 A domain may have thousands of undecided intents. Others have their decisions in turn meanwhile, so
 one of each domain shows that its turns come.
@@ -16,7 +16,7 @@ class Backlog:
     """What readiness waits for: all that the mesh and operators said, and the first of each domain.
 
     Args:
-        image: holds the reign's start, and nothing that was decided in it.
+        image: holds the leadership's start, and nothing that was decided in it.
         epoch: offset of that start.
     """
 

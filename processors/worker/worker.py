@@ -1,4 +1,4 @@
-"""The worker's life: reads the log, reigns while it owns it, and runs the controllers.
+"""The worker's life: reads the log, leads while it owns it, and runs the controllers.
 
 Everything here runs on one event loop; what blocks goes to a thread, bounded in time.
 """
@@ -18,14 +18,14 @@ from mesh_events.emit import LogWriter
 from mesh_events.errors import StateFaultError
 from mesh_events.kafka.connection import Connection
 from mesh_events.signing import SigningKey
-from processors.controllers.controller import Controller, ReignOverError
+from processors.controllers.controller import Controller, NotLeaderError
 from processors.crash_points import crash_point
 from processors.governor.governor import Governor
 from processors.log.end import LogEnd
 from processors.log.fold import LogFold
 from processors.worker.backlog import Backlog
+from processors.worker.leadership import LEASE_S, LeaderLease, now
 from processors.worker.metrics import gauges
-from processors.worker.reign import LEASE_S, LogReign, now
 from processors.worker.standby import Standby
 from projections.clocks import clock_finding
 from projections.image import EMPTY
@@ -39,7 +39,7 @@ looks at many changes at once and leaves the time to the governor."""
 ASK_S = 0.5
 """How often the owner of the log asks for its end: some times within a lease."""
 AGAIN_S = 3.0
-"""How long a worker that owns the log and was overtaken waits before it starts a new reign: longer
+"""How long a worker that owns the log and was overtaken waits before it leads again: longer
 than another one needs to learn that the log is no longer its own."""
 STALL_S = 60.0
 """A worker that owns the log and does not get on for this long ends itself, to be started anew."""
@@ -54,7 +54,7 @@ and may then go on with starts, which take their time."""
 
 
 class Worker:
-    """One worker process: at most one reign at a time.
+    """One worker process: at most one leadership at a time.
 
     Args:
         governor: fold and decisions.
@@ -74,7 +74,7 @@ class Worker:
     ) -> None:
         self.governor, self.controllers = governor, controllers
         self._connection, self._writer, self._controller_key = connection, writer, controller_key
-        self._reign: LogReign | None = None
+        self._leadership: LeaderLease | None = None
         governor.metrics.observe(self._gauges)
         self._tasks: list[asyncio.Task[None]] = []
         self._again: asyncio.Task[None] | None = None
@@ -90,7 +90,7 @@ class Worker:
         self._is_anothers = False
         # by default there are fewer threads than jobs: one that waits would hold up another
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS))
-        # what has compared the world with the log in this reign
+        # what has compared the world with the log in this leadership
         self._compared: set[str] = set()
         self._opened = 0.0
         self._backlog = Backlog(EMPTY, 0)
@@ -98,17 +98,17 @@ class Worker:
 
     @property
     def ready(self) -> bool:
-        """Whether this worker may act, and what was said before its reign is decided in turns.
+        """Whether this worker may act, and what was said before its leadership is decided in turns.
 
         That is all that the mesh and operators said, and the first of each domain; see `Backlog`.
 
         The controllers have also looked once, so that what the log says to run does run; see
         FIRST_ROUND_S.
         """
-        reign, image = self._reign, self.governor.image
-        if reign is None or not self.governor.reigns or reign.silence > LEASE_S:
+        leadership, image = self._leadership, self.governor.image
+        if leadership is None or not self.governor.is_leader or leadership.staleness > LEASE_S:
             return False
-        if reign.alone_in or (self._uncompared and now() - self._opened < FIRST_ROUND_S):
+        if leadership.alone_in or (self._uncompared and now() - self._opened < FIRST_ROUND_S):
             return False
         return not self._backlog.is_open(image, self.governor.waiting)
 
@@ -119,7 +119,7 @@ class Worker:
 
     @property
     def _uncompared(self) -> list[str]:
-        """Controllers whose first round in this reign is not over."""
+        """Controllers whose first round in this leadership is not over."""
         return sorted({controller.name for controller in self.controllers} - self._compared)
 
     def describe(self) -> dict[str, Any]:
@@ -128,11 +128,11 @@ class Worker:
         `standby` says that another worker has the log, and this one follows it.
         `clocks` is the finding on clocks that disagree, null while they agree.
         `oldest_undecided_s` is the age of the oldest intent without a decision, by the mesh's clock
-        and not by that of the machine that shows it, `silence_s` the
+        and not by that of the machine that shows it, `staleness_s` the
         time since the fold was last known to stand at the end of the log, `not_compared` the
-        controllers that have not compared the world with the log yet; null without a reign.
+        controllers that have not compared the world with the log yet; null without a leadership.
         """
-        image, reign = self.governor.image, self._reign
+        image, leadership = self.governor.image, self._leadership
         # append times are the broker's, and none is before the mesh's last decision
         ahead = max(0, image.skew)
         times = [entry.time - ahead for entry in image.intents.undecided.values()]
@@ -143,8 +143,8 @@ class Worker:
             "offset": image.offset,
             "undecided": image.intents.open_count,
             "oldest_undecided_s": max(0, self.governor.time - min(times)) / 1000 if times else 0,
-            "silence_s": round(reign.silence, 3) if reign is not None else None,
-            "not_compared": self._uncompared if reign is not None else None,
+            "staleness_s": round(leadership.staleness, 3) if leadership is not None else None,
+            "not_compared": self._uncompared if leadership is not None else None,
             "clocks": asdict(clocks) if (clocks := clock_finding(image)) is not None else None,
             **self.governor.watch.describe(),
         }
@@ -155,7 +155,7 @@ class Worker:
 
     def _gauges(self) -> Iterable[Metric]:
         governor = self.governor
-        return gauges(governor.image, governs=governor.reigns, end=self._end)
+        return gauges(governor.image, governs=governor.is_leader, end=self._end)
 
     async def stand_by(self) -> None:
         """Fold along while the log is another's, for as long as this process lives."""
@@ -165,7 +165,7 @@ class Worker:
             _die(error)
 
     async def begin(self) -> None:
-        """The log is ours: read it to its end, start a reign, catch up to it, open for work."""
+        """The log is ours: read it to its end, take the lead, catch up to it, open for work."""
         try:
             await self._begin()
         except Exception as error:  # noqa: BLE001 - whatever it is, the next worker begins anew
@@ -175,7 +175,7 @@ class Worker:
         tenure = self._tenure + 1
         await self.stop()
         if tenure != self._tenure:
-            # the log was taken away while the jobs of an earlier reign ended
+            # the log was taken away while the jobs of an earlier leadership ended
             return
         self._standby.over()
         await asyncio.to_thread(self.governor.begin)
@@ -190,11 +190,11 @@ class Worker:
         await self._catch_up()
         if tenure != self._tenure:
             return
-        if not self.governor.reigns:
+        if not self.governor.is_leader:
             self._overtaken(epoch)
             return
         first = len(self.governor.image.starts) == 1
-        self._reign = LogReign(
+        self._leadership = LeaderLease(
             epoch,
             self._writer,
             self._controller_key,
@@ -204,9 +204,9 @@ class Worker:
         )
         self._backlog = Backlog(self.governor.image, epoch)
         self._compared.clear()
-        self._opened = now() + self._reign.alone_in
-        jobs = [self._listen(self._reign), self._decide(self._reign)]
-        jobs += [self._keep(controller, self._reign) for controller in self.controllers]
+        self._opened = now() + self._leadership.alone_in
+        jobs = [self._listen(self._leadership), self._decide(self._leadership)]
+        jobs += [self._keep(controller, self._leadership) for controller in self.controllers]
         self._tasks = [asyncio.create_task(job) for job in jobs]
         for task in self._tasks:
             task.add_done_callback(self._ended)
@@ -222,9 +222,9 @@ class Worker:
         self._standby.again()
         self._loaded.clear()
         self._end = None
-        if self._reign is not None:
-            self._reign.end()
-            self._reign = None
+        if self._leadership is not None:
+            self._leadership.end()
+            self._leadership = None
         tasks, self._tasks = self._tasks, []
         for task in tasks:
             task.cancel()
@@ -246,13 +246,13 @@ class Worker:
             self._changed.notify_all()
 
     async def _reached(
-        self, reign: LogReign, offset: int, seconds: float, waits: int | None = None
+        self, leadership: LeaderLease, offset: int, seconds: float, waits: int | None = None
     ) -> bool:
         """Wait until the fold has reached `offset`; whether it has within `seconds`.
 
         Also until another record waits for a check than the first `waits`, if that is given.
-        Ends with the reign, too: after a cancellation that was lost nothing would be folded for as
-        long as this waits, and `stop` would wait for this.
+        Ends with the leadership, too: after a cancellation that was lost nothing would be folded
+        for as long as this waits, and `stop` would wait for this.
         """
 
         def there() -> bool:
@@ -264,23 +264,23 @@ class Worker:
             # not `wait_for`: it waits in a task of its own, and a cancellation that meets its end
             # leaves this one without the lock that it is about to release
             async with asyncio.timeout(seconds), self._changed:
-                await self._changed.wait_for(lambda: there() or self._reign is not reign)
+                await self._changed.wait_for(lambda: there() or self._leadership is not leadership)
         except TimeoutError:
             pass
         return there()
 
-    async def _decide(self, reign: LogReign) -> None:
+    async def _decide(self, leadership: LeaderLease) -> None:
         """Decide until nothing is left, then wait for something to change."""
         paused = False
-        while self._holds(reign):
+        while self._holds(leadership):
             seen = self.governor.image.offset
             try:
-                reign.check_reign()
-            except ReignOverError as over:
+                leadership.check_leadership()
+            except NotLeaderError as over:
                 if not paused:
                     log.info("governor_paused", reason=str(over))
                 paused = True
-                await self._reached(reign, seen + 1, CONTROLLER_PERIOD_S)
+                await self._reached(leadership, seen + 1, CONTROLLER_PERIOD_S)
                 continue
             paused = False
             waits = self.governor.waits
@@ -289,27 +289,30 @@ class Worker:
                 # what is checked is not on the log: nothing else would wake the checks' controller
                 await self._announce()
             if not records:
-                await self._reached(reign, seen + 1, CONTROLLER_PERIOD_S)
+                await self._reached(leadership, seen + 1, CONTROLLER_PERIOD_S)
                 continue
             await self._log.echo(records)
             await self._announce()
             last = records[-1].offset
-            if not await self._reached(reign, last, STALL_S) and self._reign is reign:
+            if (
+                not await self._reached(leadership, last, STALL_S)
+                and self._leadership is leadership
+            ):
                 raise StateFaultError(f"the record at offset {last} does not come back")
-        if self._reign is reign:
-            self._overtaken(reign.epoch)
+        if self._leadership is leadership:
+            self._overtaken(leadership.epoch)
 
-    def _holds(self, reign: LogReign) -> bool:
-        """Whether this reign goes on.
+    def _holds(self, leadership: LeaderLease) -> bool:
+        """Whether this leadership goes on.
 
         Every job asks at each turn: a cancellation that meets the end of a wait is lost, and a job
         that outlives `stop` would keep this worker out of its group for ever.
         """
-        return self._reign is reign and self.governor.reigns
+        return self._leadership is leadership and self.governor.is_leader
 
     def _overtaken(self, epoch: int) -> None:
         """Another governor started, though the log is ours: it may be gone by now."""
-        log.warning("reign_over", epoch=epoch, latest=self.governor.image.epoch)
+        log.warning("leadership_lost", epoch=epoch, latest=self.governor.image.epoch)
         self._again = asyncio.create_task(self._begin_again(self._tenure))
 
     async def _begin_again(self, tenure: int) -> None:
@@ -317,7 +320,7 @@ class Worker:
         if tenure == self._tenure:
             await self.begin()
 
-    async def _listen(self, reign: LogReign) -> None:
+    async def _listen(self, leadership: LeaderLease) -> None:
         """Ask Kafka for the log's end: it proves that we are not the last to know.
 
         Also the watchdog: a fold that stands still while the log goes on ends the worker.
@@ -325,12 +328,12 @@ class Worker:
         clock = asyncio.get_running_loop().time
         stood, since = -1, clock()
         with LogEnd(self._connection) as there:
-            while self._holds(reign):
+            while self._holds(leadership):
                 asked = now()
                 end = await asyncio.to_thread(there.offset)
                 self._end = end if end is not None else self._end
-                if end is not None and await self._complete(reign, there, end):
-                    reign.heard(asked)
+                if end is not None and await self._complete(leadership, there, end):
+                    leadership.renew(asked)
                     since = clock()
                 if self.governor.image.offset != stood or end is None:
                     stood, since = self.governor.image.offset, clock()
@@ -338,9 +341,9 @@ class Worker:
                     raise StateFaultError(f"the fold stands at {stood}, the log ends at {end}")
                 await asyncio.sleep(ASK_S)
 
-    async def _complete(self, reign: LogReign, there: LogEnd, end: int) -> bool:
+    async def _complete(self, leadership: LeaderLease, there: LogEnd, end: int) -> bool:
         """Whether the fold holds every record before `end`, which it is given a second for."""
-        if await self._reached(reign, end - 1, 1.0):
+        if await self._reached(leadership, end - 1, 1.0):
             return True
         if await asyncio.to_thread(there.only_markers, self.governor.image.offset + 1, end):
             return True
@@ -348,34 +351,34 @@ class Worker:
         await self._catch_up()
         return self._log.offset >= end - 1
 
-    async def _keep(self, controller: Controller, reign: LogReign) -> None:
+    async def _keep(self, controller: Controller, leadership: LeaderLease) -> None:
         """Run one controller on every change and every few seconds, never twice at a time."""
-        await asyncio.sleep(reign.alone_in)
+        await asyncio.sleep(leadership.alone_in)
         paused = False
-        while self._holds(reign):
+        while self._holds(leadership):
             seen, waits, began = self.governor.image.offset, self.governor.waits, now()
             try:
                 # not `wait_for`, which loses a cancellation that meets the end of the round
                 async with asyncio.timeout(CONTROLLER_STALL_S):
-                    await asyncio.to_thread(self._reconcile, controller, reign)
+                    await asyncio.to_thread(self._reconcile, controller, leadership)
                 self._compared.add(controller.name)
                 paused = False
             except TimeoutError as error:
                 raise StateFaultError(f"the controller of {controller.name} hangs") from error
-            except ReignOverError as over:
+            except NotLeaderError as over:
                 if not paused:
                     log.info("controller_paused", controller=controller.name, reason=str(over))
                 paused = True
             # what was reported must be folded before the next look, or it is reported twice
-            await self._reached(reign, reign.last_report, STALL_S)
+            await self._reached(leadership, leadership.last_report, STALL_S)
             await asyncio.sleep(max(0.0, began + CONTROLLER_PACE_S - now()))
-            await self._reached(reign, seen + 1, CONTROLLER_PERIOD_S, waits)
+            await self._reached(leadership, seen + 1, CONTROLLER_PERIOD_S, waits)
 
-    def _reconcile(self, controller: Controller, reign: LogReign) -> None:
-        # a cancelled task cannot stop its thread: the lock keeps the next reign's call behind it
+    def _reconcile(self, controller: Controller, leadership: LeaderLease) -> None:
+        # a cancelled task cannot stop its thread: the lock keeps the next leader's call behind it
         with self._running[controller.name]:
-            reign.check()
-            controller.reconcile(self.governor.image, reign)
+            leadership.check()
+            controller.reconcile(self.governor.image, leadership)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         """A job that failed ends the worker: what is left half done is done by the next one."""

@@ -16,7 +16,7 @@ from processors.connect.own_worker import StartingError
 from processors.connect.rest import Connect, Deployed, Part
 from processors.connect.secrets import ConnectSecrets
 from processors.controllers.connectors.connectors import ConnectorsController
-from processors.controllers.controller import ReignOverError
+from processors.controllers.controller import NotLeaderError
 from processors.spark.error_files import ErrorFiles
 from projections.connectors.state import Connector
 from tests import paper_story as story
@@ -126,8 +126,8 @@ class MemoryConnect(Connect):
             self._run(name)
 
 
-class PaperReign:
-    """A reign over a paper log."""
+class PaperLeadership:
+    """A leadership over a paper log."""
 
     def __init__(self, log: PaperLog) -> None:
         self._log = log
@@ -144,7 +144,7 @@ class PaperReign:
 
     def check(self) -> None:
         if self.ended:
-            raise ReignOverError("another governor has started")
+            raise NotLeaderError("another governor has started")
 
     def report(self, fact: Fact) -> None:
         self.check()
@@ -173,7 +173,7 @@ class MemoryConnector:
         self.connect = ConnectCluster(self.api, self.secrets, "workers", "db.invalid:5432")
         self.connects = Connects(self.connect)
         self.errors = ErrorFiles(folder.with_name(f"{folder.name}-home"))
-        self.reign, self.lineage, self.time = PaperReign(self.log), LineageList(), 100.0
+        self.leadership, self.lineage, self.time = PaperLeadership(self.log), LineageList(), 100.0
         self.versions: dict[str, list[int]] = {}
         self.controller = self.new_controller()
 
@@ -205,11 +205,11 @@ class MemoryConnector:
         """The controller looks, once in so many seconds."""
         for _ in range(times):
             self.time += seconds
-            self.controller.reconcile(self.log.image, self.reign)
+            self.controller.reconcile(self.log.image, self.leadership)
 
     def said(self) -> list[str]:
         """What was reported of the connector, in a word each, with the code of a failure."""
         return [
             fact.code if isinstance(fact, connectors.ConnectorFailed) else type(fact).__name__[9:]
-            for fact in self.reign.facts
+            for fact in self.leadership.facts
         ]

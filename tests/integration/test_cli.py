@@ -578,12 +578,12 @@ def test_an_intent_that_nobody_decides_in_time_ends_with_5_and_is_decided_later(
 def test_a_program_speaks_with_what_the_registration_left_in_the_home(
     owner: Party, settings: PlatformSettings
 ) -> None:
-    with Emitter.at_home(owner.name, actor="nightly", home=settings.home) as voice:
-        said = ApplicationRegistered(meta=voice.meta(), application=f"{owner.name}.nightly")
-        first = voice.outcome(voice.emit(said))
+    with Emitter.at_home(owner.name, actor="nightly", home=settings.home) as reporter:
+        said = ApplicationRegistered(meta=reporter.meta(), application=f"{owner.name}.nightly")
+        first = reporter.outcome(reporter.emit(said))
         assert first.accepted
         # the very same event again, as after an answer of Kafka that was lost
-        assert voice.outcome(voice.emit(said)) == first
+        assert reporter.outcome(reporter.emit(said)) == first
 
 
 def test_a_program_without_a_home_is_told_what_is_missing(

@@ -9,7 +9,7 @@ from immutables import Map
 from mesh_events.facts import Fact, LinkFact
 from mesh_events.intents import Engine, LinkCreated, OnRevoke, Quality
 from mesh_events.meta import Meta, derived_id, now
-from processors.controllers.controller import ReignOverError
+from processors.controllers.controller import NotLeaderError
 from projections import links
 from projections.access import Access, State, put
 from projections.catalog import Product
@@ -25,7 +25,7 @@ def meta(identity: str) -> Meta:
 
 
 class Desk:
-    """A Reign whose log is a list, over one link from `source` to `target`.
+    """A Leadership whose log is a list, over one link from `source` to `target`.
 
     Lanes report at the same time: like the log it takes one record after the other.
     """
@@ -117,7 +117,7 @@ class Desk:
     def check(self) -> None:
         self.on_check()
         if self.ended:
-            raise ReignOverError("another governor has started")
+            raise NotLeaderError("another governor has started")
 
     def report(self, fact: Fact) -> None:
         self.check()

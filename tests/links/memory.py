@@ -460,9 +460,9 @@ class MemoryLink:
     def destination(self) -> MemoryTopic:
         return self.west.topics[self.topic]
 
-    def reconcile(self, reign: Desk | None = None) -> None:
+    def reconcile(self, leadership: Desk | None = None) -> None:
         self.time += 1
-        self.controller.reconcile(self.desk.image, reign or self.desk)
+        self.controller.reconcile(self.desk.image, leadership or self.desk)
 
     def produce(self, count: int, partition: int | None = None) -> None:
         for n in range(count):

@@ -326,8 +326,8 @@ def get_on(world: World, a: int, b: int) -> None:
     Mostly when those before it cannot act any more; it waits for that, as everybody does.
     """
     worker = world.worker(pick(NAMES, a))
-    if worker.reign is not None and a % 8 < 6:
-        world.log.now += math.ceil(worker.reign.alone_in * 1000)
+    if worker.leadership is not None and a % 8 < 6:
+        world.log.now += math.ceil(worker.leadership.alone_in * 1000)
     for name in ("checks", "rights", "links", "rights", "credentials", "rows")[: 2 + b]:
         worker.listen()
         while worker.step():

@@ -1,7 +1,7 @@
 """What must hold after every act. Nothing here is worked out by the fold that is tested.
 
 The rules (`decide`) are asked again, on the states of a reference fold: of two governors that both
-believe to reign, only one may be right.
+believe to leadership, only one may be right.
 """
 
 from collections import Counter
@@ -335,7 +335,7 @@ class Ledger:
     def check_orders(self) -> None:
         """A worker had all the time it needs: what was taken away by the log is gone.
 
-        Unless a worker without a reign gave it again: that is drift.
+        Unless a worker without a leadership gave it again: that is drift.
         """
         entitled = {
             (one.application, one.product)

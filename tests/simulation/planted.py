@@ -18,8 +18,8 @@ from processors.governor import governor
 from processors.governor.governor import Governor
 from processors.governor.mesh_clock import MeshClock
 from processors.governor.ordering import Ordering
-from processors.worker import reign
-from processors.worker.reign import LogReign
+from processors.worker import leadership
+from processors.worker.leadership import LeaderLease
 from projections import access, fold, identity, links
 from projections.deciding import intents as pending
 from projections.deciding import unusable
@@ -139,7 +139,7 @@ def a_key_that_is_revoked_in_the_same_step_speaks_on(patch: pytest.MonkeyPatch) 
 
 @planted
 def a_governor_decides_before_it_has_read_up_to_its_start(patch: pytest.MonkeyPatch) -> None:
-    def reigns(self: Governor) -> bool:
+    def is_leader(self: Governor) -> bool:
         return self.epoch is not None
 
     def step(self: Governor) -> Any:
@@ -147,9 +147,9 @@ def a_governor_decides_before_it_has_read_up_to_its_start(patch: pytest.MonkeyPa
         return real(self)
 
     real = Governor.step
-    patch.setattr(Governor, "reigns", property(reigns))
+    patch.setattr(Governor, "is_leader", property(is_leader))
     patch.setattr(Governor, "step", step)
-    patch.setattr(LogReign, "check", lambda _: None)
+    patch.setattr(LeaderLease, "check", lambda _: None)
 
 
 @planted
@@ -221,8 +221,8 @@ def copies_wait_for_a_decision(patch: pytest.MonkeyPatch) -> None:
 def rights_are_called_gone_without_a_look(patch: pytest.MonkeyPatch) -> None:
     real = RightsController._settle
 
-    def settle(self: Any, wish: Any, admin: Any, actual: Any, keep: Any, reign: Any) -> None:
-        real(self, wish, admin, actual if wish.wanted else set(), keep, reign)
+    def settle(self: Any, wish: Any, admin: Any, actual: Any, keep: Any, leadership: Any) -> None:
+        real(self, wish, admin, actual if wish.wanted else set(), keep, leadership)
 
     patch.setattr(RightsController, "_settle", settle)
     patch.setattr(RightsController, "_withdraw", lambda *_: True)
@@ -343,16 +343,16 @@ def late_reports_of_rights_count(patch: pytest.MonkeyPatch) -> None:
 
 @planted
 def an_old_answer_about_the_log_counts_as_new(patch: pytest.MonkeyPatch) -> None:
-    def heard(self: LogReign, _: float) -> None:
-        real(self, reign.now())
+    def renew(self: LeaderLease, _: float) -> None:
+        real(self, leadership.now())
 
-    real = LogReign.heard
-    patch.setattr(LogReign, "heard", heard)
+    real = LeaderLease.renew
+    patch.setattr(LeaderLease, "renew", renew)
 
 
 @planted
 def a_successor_acts_at_once(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(LogReign, "alone_in", 0.0)
+    patch.setattr(LeaderLease, "alone_in", 0.0)
 
 
 @planted

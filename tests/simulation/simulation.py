@@ -20,7 +20,7 @@ from processors.controllers.flows import stopping as flow_stopping
 from processors.controllers.links import stopping as link_stopping
 from processors.controllers.rights import credentials, rights, strangers
 from processors.governor import governor, mesh_clock
-from processors.worker import reign
+from processors.worker import leadership
 from projections.image import Image
 from tests.links import memory
 from tests.simulation.acts import obey
@@ -30,7 +30,7 @@ from tests.simulation.world import CLOCK, KEYS, POLICIES, Act, World
 
 ROUNDS = 40
 _PLACES = (governor, credentials, rights, starting, flow_stopping, link_stopping)
-_TIMED = (mesh_clock, reign, checks, credentials, rights, strangers, fence, lanes, ends)
+_TIMED = (mesh_clock, leadership, checks, credentials, rights, strangers, fence, lanes, ends)
 """Modules that ask for the time."""
 
 
@@ -136,7 +136,7 @@ def settle(world: World, ledger: Ledger) -> None:
 
 
 def _get_over(world: World, ledger: Ledger, name: str) -> None:
-    """Let one worker reign until nothing is left to do for it."""
+    """Let one worker leadership until nothing is left to do for it."""
     world.assign(name)
     worker = world.worker(name)
     for turn in range(ROUNDS):

@@ -20,7 +20,7 @@ KEPT = kept_schedules()
 UNSEEN = {"a_successor_acts_at_once", "late_reports_of_rights_count"}
 """Planted faults that some thousand schedules did not show: the simulation proves nothing of them.
 
-`tests/unit/processors/worker/test_reign.py` has a successor wait, and
+`tests/unit/processors/worker/test_leadership.py` has a successor wait, and
 `tests/unit/projections/test_access.py` has a report of rights come late.
 """
 

@@ -14,7 +14,7 @@ from mesh_events.decisions import MeshRole
 from mesh_events.errors import ConfigurationError, InfrastructureError
 from processors.clusters.drift import Policy
 from processors.controllers.checks.checks import ChecksController
-from processors.controllers.controller import Controller, ReignOverError
+from processors.controllers.controller import Controller, NotLeaderError
 from processors.controllers.flows.ends import Reach
 from processors.controllers.flows.starts import Starts
 from processors.controllers.links.links import LinksController
@@ -25,7 +25,7 @@ from processors.controllers.rows import RowsController
 from processors.governor.governor import Governor
 from processors.log.quick_start import Beginning, Start
 from processors.log.watch import NoWatch, Opening
-from processors.worker.reign import LEASE_S, LogReign, now
+from processors.worker.leadership import LEASE_S, LeaderLease, now
 from projections.image import Image
 from projections.integrity.chain import Chain
 from tests.links.memory import QUICK
@@ -74,7 +74,7 @@ class SimWorker:
     def __init__(self, world: "World", interrupts: Interrupts, policy: Policy) -> None:
         self.world, self.interrupts = world, interrupts
         self.busy: set[str] = set()
-        self.reign: LogReign | None = None
+        self.leadership: LeaderLease | None = None
         self.owns = False
         # when Kafka was last asked for the end of the log, by the simulation's own account
         self.asked = 0.0
@@ -93,7 +93,7 @@ class SimWorker:
             Unsigned(),
             AtSnapshot(world),
         )
-        # a worker stands by before it reigns
+        # a worker stands by before it leads
         self.governor.begin()
         given = partial(world.note_rights, self)
         admins = {
@@ -125,11 +125,11 @@ class SimWorker:
 
     @property
     def epoch(self) -> int | None:
-        """Offset of this worker's start, as long as it believes to reign."""
-        return self.reign.epoch if self.reign is not None else None
+        """Offset of this worker's start, as long as it believes to leadership."""
+        return self.leadership.epoch if self.leadership is not None else None
 
     def begin(self) -> None:
-        """The log is ours: read it to its end, start a reign, read up to that."""
+        """The log is ours: read it to its end, start a leadership, read up to that."""
         with self._thread(MAIN) as free:
             if not free:
                 return
@@ -142,8 +142,8 @@ class SimWorker:
             self._began = epoch
             self.interrupts.place("after-start")
             self._read()
-            if tenure == self._tenure and self.governor.reigns:
-                self.reign = LogReign(
+            if tenure == self._tenure and self.governor.is_leader:
+                self.leadership = LeaderLease(
                     epoch,
                     self._facts,  # type: ignore[arg-type]
                     self._controller_key,
@@ -159,9 +159,9 @@ class SimWorker:
 
     def _stop(self) -> None:
         self._tenure += 1
-        if self.reign is not None:
-            self.reign.end()
-            self.reign = None
+        if self.leadership is not None:
+            self.leadership.end()
+            self.leadership = None
 
     def deliver(self, count: int, again: int = 0) -> None:
         """The next records of the log arrive, and some of those before a second time."""
@@ -177,8 +177,8 @@ class SimWorker:
                 self.asked, end = now(), len(self.world.log.records)
                 self.interrupts.place("log end")
                 self.governor.fold(self.world.log.records[self.governor.image.offset + 1 : end])
-                if self.reign is not None:
-                    self.reign.heard(self.asked)
+                if self.leadership is not None:
+                    self.leadership.renew(self.asked)
 
     def may_act(self, what: str) -> None:
         """Nothing is changed by who has not asked for the end of the log lately.
@@ -194,12 +194,12 @@ class SimWorker:
     def step(self) -> bool:
         """Decide one record; whether something was said."""
         with self._thread(MAIN) as free:
-            reign = self.reign
-            if not free or reign is None or self.governor.image.offset < self._must_reach:
+            leadership = self.leadership
+            if not free or leadership is None or self.governor.image.offset < self._must_reach:
                 return False
             try:
-                reign.check_reign()
-            except ReignOverError:
+                leadership.check_leadership()
+            except NotLeaderError:
                 return False
             records = self.governor.step()
             if not records:
@@ -215,13 +215,13 @@ class SimWorker:
     def keep(self, name: str) -> None:
         """One round of a controller, on the image as it is now."""
         with self._thread(name) as free:
-            reign, image = self.reign, self.governor.image
-            if not free or reign is None or image.offset < reign.last_report:
+            leadership, image = self.leadership, self.governor.image
+            if not free or leadership is None or image.offset < leadership.last_report:
                 return
             try:
-                reign.check()
-                self.controllers[name].reconcile(image, reign)
-            except ReignOverError:
+                leadership.check()
+                self.controllers[name].reconcile(image, leadership)
+            except NotLeaderError:
                 return
 
     def _read(self) -> None:

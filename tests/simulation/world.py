@@ -42,7 +42,7 @@ class World:
 
     `late` holds what was given to Kafka and is not done yet, `stood` the workers that stand still,
     `acted` is the epoch of the latest governor whose controllers have done something,
-    `given` the rights (cluster, binding) that the reigning worker gave last, by no late call,
+    `given` the rights (cluster, binding) that the leading worker gave last, by no late call,
     `strange` those that an administrator gave past the mesh and that are still there. A process
     begins with the latest `snapshot`, its policy for drift and the mesh's `keys`, by name; `voices`
     names the key that a domain speaks with, if it is not the first one.
@@ -138,7 +138,7 @@ class World:
 
     def buried(self, worker: SimWorker) -> None:
         """A process is gone."""
-        worker.reign = None
+        worker.leadership = None
 
     def _meanwhile(self, worker: SimWorker, fault: Fault, length: int) -> None:
         """Others go on while a worker, or a thread of it, stands still."""
@@ -168,7 +168,7 @@ class World:
             self.landing = False
 
     def note_rights(self, worker: SimWorker, cluster: str, bindings: list[Binding]) -> None:
-        """A worker gave rights: by itself as the one that reigns, or when its time was over."""
+        """A worker gave rights: by itself as the one that leads, or when its time was over."""
         places = {(cluster, binding) for binding in bindings}
         if self.landing or worker.epoch != self.epoch:
             self.given -= places

@@ -25,7 +25,7 @@ from mesh_events.statements import (
 )
 from processors.clusters.rights import Operation
 from processors.controllers.checks.findings import Finding, destination_free
-from processors.controllers.controller import ReignOverError
+from processors.controllers.controller import NotLeaderError
 from processors.controllers.flows.ends import Reach
 from processors.controllers.flows.partition_limit import MOST_PARTITIONS
 from processors.controllers.statements.statements import StatementsController
@@ -222,7 +222,7 @@ class Registry:
 
 
 class Desk:
-    """A Reign whose log is a list, over one statement."""
+    """A Leadership whose log is a list, over one statement."""
 
     epoch = 0
 
@@ -312,7 +312,7 @@ class Desk:
 
     def check(self) -> None:
         if self.ended:
-            raise ReignOverError("another governor has started")
+            raise NotLeaderError("another governor has started")
 
     def report(self, fact: Fact) -> None:
         self.check()

@@ -37,7 +37,7 @@ from processors.controllers.checks.findings import (
     too_many_partitions,
     topic_exists,
 )
-from processors.controllers.controller import Reign, ReignOverError
+from processors.controllers.controller import Leadership, NotLeaderError
 from processors.controllers.flows import fence
 from processors.controllers.flows.ends import Logs
 from processors.controllers.flows.partition_limit import (
@@ -131,7 +131,7 @@ class ChecksController:
         # (offset, check) -> since when it fails, s of the monotonic clock
         self._failing: dict[tuple[int, str], float] = {}
 
-    def reconcile(self, image: Image, reign: Reign) -> None:
+    def reconcile(self, image: Image, leadership: Leadership) -> None:
         """Look at the world for waiting intents, some of each domain."""
         # a copy: lanes that are busy change it meanwhile
         for over in [one for one in list(self._failing) if one[0] not in image.intents.undecided]:
@@ -141,20 +141,20 @@ class ChecksController:
             lanes.setdefault(_lane(task, image), []).append(task)
 
         def job(tasks: list[Task]) -> Job:
-            return lambda: self._work(tasks, image, reign)
+            return lambda: self._work(tasks, image, leadership)
 
-        self._lanes.run({name: job(tasks) for name, tasks in lanes.items()}, image, reign)
+        self._lanes.run({name: job(tasks) for name, tasks in lanes.items()}, image, leadership)
 
-    def _work(self, tasks: Iterable[Task], image: Image, reign: Reign) -> None:
+    def _work(self, tasks: Iterable[Task], image: Image, leadership: Leadership) -> None:
         """Make checks for a while; what is left comes with the next, fresher image."""
         for task in for_a_while(tasks):
-            self._run(task, image, reign)
+            self._run(task, image, leadership)
 
-    def _run(self, task: Task, image: Image, reign: Reign) -> None:
+    def _run(self, task: Task, image: Image, leadership: Leadership) -> None:
         intent = task.intent
         try:
             finding = self._look(task.check, image, intent)
-        except ReignOverError:
+        except NotLeaderError:
             raise
         except Exception as error:
             # one intent must not hold up all the others, whatever is wrong with it
@@ -170,29 +170,31 @@ class ChecksController:
             if time.monotonic() - since < finding.certain_s:
                 return
         try:
-            self._report(task, finding, reign)
-        except (MeshError, ReignOverError):
+            self._report(task, finding, leadership)
+        except (MeshError, NotLeaderError):
             raise
         except Exception:
             # nor must what was found of it
             log.exception("check_broken", check=task.check, offset=task.offset)
 
-    def _report(self, task: Task, finding: Finding, reign: Reign) -> None:
+    def _report(self, task: Task, finding: Finding, leadership: Leadership) -> None:
         intent, step = task.intent, f"check-{task.check}"
-        meta = reign.meta(intent.meta.id, step, task.offset, correlation=intent.meta.correlation)
+        meta = leadership.meta(
+            intent.meta.id, step, task.offset, correlation=intent.meta.correlation
+        )
         common = {"meta": meta, "offset": task.offset, "check": task.check}
         common["evidence"] = finding.evidence
         try:
             if finding.code:
-                reign.report(CheckFailed(**common, code=finding.code, reason=finding.reason))
+                leadership.report(CheckFailed(**common, code=finding.code, reason=finding.reason))
             else:
-                reign.report(CheckPassed(**common))
+                leadership.report(CheckPassed(**common))
         except RefusedError as error:
             if error.code != FaultCode.TOO_LARGE:
                 raise
             # without an outcome the check would be made again and again
             common["evidence"] = {}
-            reign.report(CheckFailed(**common, code=CHECK_TOO_LARGE, reason=str(error)))
+            leadership.report(CheckFailed(**common, code=CHECK_TOO_LARGE, reason=str(error)))
 
     def _look(self, check: str, image: Image, intent: Intent) -> Finding:
         match check, intent:

@@ -23,8 +23,8 @@ from processors.connect.rest import Deployed
 from processors.controllers.checks.checks import Clusters
 from processors.controllers.connectors import sink_topics
 from processors.controllers.connectors.look import SILENT_S, Look, Memory, withheld
-from processors.controllers.connectors.telling import ConnectorTelling
-from processors.controllers.controller import Reign, ReignOverError, guarded
+from processors.controllers.connectors.reporter import ConnectorReporter
+from processors.controllers.controller import Leadership, NotLeaderError, guarded
 from processors.controllers.flows.pace import Pace
 from processors.controllers.gates import Gates
 from processors.controllers.lanes import Job, Lanes, OneByOne, in_turn
@@ -99,15 +99,15 @@ class ConnectorsController:
     _put: dict[str, float] = field(default_factory=dict)
     _born: float | None = None
     _missing: object = None
-    # lane -> the reign in which nothing was to run there, and nothing did, and what was asked then
-    _still: dict[str, tuple[Reign, _Asked]] = field(default_factory=dict)
+    # lane -> the leadership in which nothing was to run there, and nothing did, and what was asked
+    _still: dict[str, tuple[Leadership, _Asked]] = field(default_factory=dict)
     _cleared: set[str] = field(default_factory=set)
     # when a connector had its turn
     _had: dict[str, float] = field(default_factory=dict)
     # and when the rights were taken of one that is not to run
     _disarmed: dict[str, float] = field(default_factory=dict)
 
-    def reconcile(self, image: Image, reign: Reign) -> None:
+    def reconcile(self, image: Image, leadership: Leadership) -> None:
         """Compare and repair every connector once, those of each cluster in a lane of their own."""
         self._born = self.pace.clock() if self._born is None else self._born
         here: dict[str, tuple[ConnectCluster, list[Connector]]] = {}
@@ -122,23 +122,25 @@ class ConnectorsController:
                 lane = f"connect/{connect.group}/{one.cluster}"
                 here.setdefault(lane, (connect, []))[1].append(one)
         if without:
-            self._tell_missing(without, image, reign)
-        parts = image.connectors, image.identity, image.access, image.links, reign
+            self._tell_missing(without, image, leadership)
+        parts = image.connectors, image.identity, image.access, image.links, leadership
 
         def job(lane: str) -> Job:
-            return lambda: self._lane(lane, *here[lane], parts, image, reign)
+            return lambda: self._lane(lane, *here[lane], parts, image, leadership)
 
         jobs = {lane: job(lane) for lane in here if self._due(lane, parts)}
-        self.lanes.run(jobs, image, reign)
+        self.lanes.run(jobs, image, leadership)
 
-    def _tell_missing(self, without: Iterable[Connector], image: Image, reign: Reign) -> None:
+    def _tell_missing(
+        self, without: Iterable[Connector], image: Image, leadership: Leadership
+    ) -> None:
         """No connector is looked at: the log does not say of any that it runs."""
         if self._missing is image.connectors:
             return
         for one in without:
             if one.desired is Desired.RUNNING and one.failure_code not in WITHHELD:
-                voice = ConnectorTelling(one, image, reign, self.lineage, self.schema_text)
-                voice.failed("connect_unavailable", NO_CONNECT)
+                reporter = ConnectorReporter(one, image, leadership, self.lineage, self.schema_text)
+                reporter.failed("connect_unavailable", NO_CONNECT)
         self._missing = image.connectors
 
     def put_at(self, connector: str) -> float:
@@ -170,17 +172,17 @@ class ConnectorsController:
         standing: list[Connector],
         parts: tuple[object, ...],
         image: Image,
-        reign: Reign,
+        leadership: Leadership,
     ) -> None:
         # a look may end before all had their turn: then they come first in the next one
         waiting = sorted(standing, key=lambda one: (self._had.get(one.id, _NEVER), one.id))
         turns = in_turn(waiting, lambda one: one.domain)
-        done = self._look(lane, connect, turns, image, reign)
+        done = self._look(lane, connect, turns, image, leadership)
         if any(_wanted(one, image) for one in standing):
             self._still.pop(lane, None)
         elif done and lane not in self._silent:
             told = (one for one in standing if self._memories[one.id].faulty is None)
-            self._still[lane] = reign, _asked(told)
+            self._still[lane] = leadership, _asked(told)
         self._looked[lane] = (parts if done else (), self.pace.clock())
 
     def _look(
@@ -189,13 +191,13 @@ class ConnectorsController:
         connect: ConnectCluster,
         standing: list[Connector],
         image: Image,
-        reign: Reign,
+        leadership: Leadership,
     ) -> bool:
         """Settle each connector, and wait a while for those on their way; whether all are."""
         deadline = self.pace.clock() + self.settle_s
-        left = {one.id: self._of(connect, one, image, reign) for one in standing}
+        left = {one.id: self._of(connect, one, image, leadership) for one in standing}
         self._begin(left.values(), deadline, image)
-        if self._may_rest(lane, connect, standing, image, reign):
+        if self._may_rest(lane, connect, standing, image, leadership):
             return True
         while left:
             try:
@@ -236,14 +238,14 @@ class ConnectorsController:
         connect: ConnectCluster,
         standing: list[Connector],
         image: Image,
-        reign: Reign,
+        leadership: Leadership,
     ) -> bool:
         """Whether nothing is to run there, and nothing does: no worker is started to see that."""
         if not connect.api.is_stopped or any(_wanted(one, image) for one in standing):
             return False
         since, settled = self._still.get(lane, (None, frozenset()))
         asked = _asked(one for one in standing if not _rests(one))
-        if asked <= (settled if since is reign else frozenset()):
+        if asked <= (settled if since is leadership else frozenset()):
             self._silent.pop(lane, None)
             return True
         return False
@@ -300,15 +302,15 @@ class ConnectorsController:
                 self._guarded(look, partial(look.disarm_unfit, image))
 
     def _of(
-        self, connect: ConnectCluster, connector: Connector, image: Image, reign: Reign
+        self, connect: ConnectCluster, connector: Connector, image: Image, leadership: Leadership
     ) -> Look:
         memory = self._memories.get(connector.id)
         if memory is None or memory.generation != connector.generation:
             failed, begun = (None, None) if memory is None else (memory.failed, memory.begun)
             memory = Memory(connector.generation, failed=failed, begun=begun)
-        voice = ConnectorTelling(connector, image, reign, self.lineage, self.schema_text)
+        reporter = ConnectorReporter(connector, image, leadership, self.lineage, self.schema_text)
         admin = lambda: self.clusters(image, connector.cluster)  # noqa: E731 - asked for late
-        return Look(self, connect, connector, admin, voice, reign, memory)
+        return Look(self, connect, connector, admin, reporter, leadership, memory)
 
     def _guarded(self, look: Look, act: Callable[[], bool]) -> bool:
         """Do it; one connector must not hold up all the others, whatever is wrong with it."""
@@ -316,7 +318,7 @@ class ConnectorsController:
         try:
             done = act()
             look.memory = replace(look.memory, faulty=None)
-        except ReignOverError:
+        except NotLeaderError:
             raise
         except RefusedError as error:
             look.refused(error.code, str(error), error.text)
@@ -334,8 +336,8 @@ class ConnectorsController:
     def _is_silent(self, lane: str, error: MeshError, left: Iterable[Look]) -> None:
         """Connect does not answer: after a while, what should run there is reported as failed.
 
-        At once of what was not seen to run in this reign: ACTIVE means that it runs. What never ran
-        waits for a worker that is being started, and has not failed.
+        At once of what was not seen to run in this leadership: ACTIVE means that it runs. What
+        never ran waits for a worker that is being started, and has not failed.
         """
         now, starts = self.pace.clock(), isinstance(error, StartingError)
         since = self._silent.setdefault(lane, now)

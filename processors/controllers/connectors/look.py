@@ -19,8 +19,8 @@ from processors.connect.cluster import ConnectCluster
 from processors.connect.principals import principal_of
 from processors.connect.rest import Deployed, cause
 from processors.controllers.connectors import sink_topics
-from processors.controllers.connectors.telling import ConnectorTelling
-from processors.controllers.controller import Reign
+from processors.controllers.connectors.reporter import ConnectorReporter
+from processors.controllers.controller import Leadership
 from processors.controllers.flows.ends import until
 from processors.controllers.flows.pace import Pace
 from processors.controllers.gates import Gates
@@ -72,7 +72,7 @@ class Memory:
     help it since it last ran steadily, the next one not before `not_before`; `failed`: its last
     failure, also of the generation before; `before`: that at `deployed`; `since` it runs;
     `lonely` since no task of it runs; `faulty` since a server does not answer for it; `shaken`: it
-    has to run for a while before that is told; `seen_in`: epoch of the reign that saw it run last.
+    has to run for a while before that is told; `seen_in`: epoch of the leader that saw it run last.
     `started`: the topics, with their ids, as which a sink was started; `partitions` that these had,
     of one that replaces rows. `begun`: a run that was reported, and the one before, until the log
     counts it: one that was stopped meanwhile never ran.
@@ -148,8 +148,8 @@ class Look:
     connect: ConnectCluster
     connector: Connector
     cluster: Callable[[], ClusterAdmin]
-    voice: ConnectorTelling
-    reign: Reign
+    reporter: ConnectorReporter
+    leadership: Leadership
     memory: Memory
     deployed: Deployed | None = None
     topics: sink_topics.TopicIds = field(default_factory=dict)
@@ -159,7 +159,7 @@ class Look:
         """Put a run into the lineage that the log counts by now."""
         if self.memory.begun is not None and self.memory.begun[0] == self.connector.run:
             run, before = self.memory.begun
-            self.voice.began(run, before)
+            self.reporter.began(run, before)
             self.memory = replace(self.memory, begun=None, lineage=self._now())
         return True
 
@@ -171,7 +171,7 @@ class Look:
             if not self._still():
                 return False
             if not self.connector.is_at_rest:
-                self.voice.halted()
+                self.reporter.halted()
             return True
         if (reason := withheld(self.connector, image) or self._unfit(image)) is not None:
             if not self._still():
@@ -196,7 +196,7 @@ class Look:
         admin, principal = self.cluster(), principal_of(self.connector.id)
         held = admin.rights(principal=principal)
         if held:
-            self.reign.check()
+            self.leadership.check()
             admin.withdraw(sorted(held))
             until(
                 lambda: not admin.rights(principal=principal) or None,
@@ -214,9 +214,9 @@ class Look:
 
     @property
     def is_unconfirmed(self) -> bool:
-        """Whether the log says ACTIVE, which nobody has seen in this reign."""
+        """Whether the log says ACTIVE, which nobody has seen in this leadership."""
         is_active = self.connector.state is State.ACTIVE
-        return is_active and self.memory.seen_in != self.reign.epoch
+        return is_active and self.memory.seen_in != self.leadership.epoch
 
     def unconfirmed(self, code: str, reason: str, text: str = "") -> None:
         """Report what does not run though the log says ACTIVE; it is not started twice for that."""
@@ -247,7 +247,7 @@ class Look:
             self.controller.errors.save("connector", connector.id, code, full)
         told = cleared(connector.id, connector.cluster, reason)
         started, partitions = self.memory.started, self.memory.partitions
-        self.voice.failed(code, told[:_LONGEST], list(tasks), started, partitions)
+        self.reporter.failed(code, told[:_LONGEST], list(tasks), started, partitions)
 
     def _now(self) -> float:
         return self.controller.pace.clock()
@@ -285,13 +285,13 @@ class Look:
 
     def _reads_anew(self, image: Image) -> bool:
         """Read from the begin what was made anew: its positions are another topic's."""
-        connector, epoch = self.connector, self.reign.epoch
+        connector, epoch = self.connector, self.leadership.epoch
         if self.deployed is not None and not self.deployed.is_still:
             if self.deployed.connector.state != "STOPPED":
-                self.reign.check()
+                self.leadership.check()
                 self.connect.api.stop(connector.id)
             return False
-        self.reign.check()
+        self.leadership.check()
         if not self.cluster().delete_group(sink_topics.group_of(connector.id)):
             # its consumer leaves, or is taken for gone in a while: then the next look goes on
             return True
@@ -329,7 +329,7 @@ class Look:
             return False
         self._allow()
         if deployed.connector.state in ("STOPPED", "PAUSED"):
-            self.reign.check()
+            self.leadership.check()
             self.connect.api.resume(connector.id)
             return False
         if deployed.failed:
@@ -345,7 +345,7 @@ class Look:
         """
         deployed = self.deployed
         if deployed is not None and deployed.runs:
-            self.memory = replace(self.memory, seen_in=self.reign.epoch)
+            self.memory = replace(self.memory, seen_in=self.leadership.epoch)
             return True
         if deployed is None:
             self.unconfirmed("connector_failed", MISSING)
@@ -364,7 +364,7 @@ class Look:
         self.connect.require_place(connector.id, connector.config)
         self._admit()
         crash_point("connector-after-rights")
-        self.reign.check()
+        self.leadership.check()
         same = before is not None and dict(before.config) == wanted
         if not same:
             self.controller.was_put(connector.id)
@@ -413,7 +413,7 @@ class Look:
         if self._now() < self.memory.not_before:
             return True
         self._admit()
-        self.reign.check()
+        self.leadership.check()
         self.connect.api.restart(deployed.name, failed_only=True)
         self._later()
         return True
@@ -451,7 +451,7 @@ class Look:
         if self.connector.state is not State.ACTIVE:
             if self.memory.shaken and now - since < MENDED_S:
                 return False
-            run = self.voice.activated(
+            run = self.reporter.activated(
                 principal_of(self.connector.id),
                 len(deployed.tasks),
                 self.memory.attempts,
@@ -459,13 +459,15 @@ class Look:
                 self.partitions,
             )
             begun = run, open_run(self.connector)
-            self.memory = replace(self.memory, shaken=False, seen_in=self.reign.epoch, begun=begun)
+            self.memory = replace(
+                self.memory, shaken=False, seen_in=self.leadership.epoch, begun=begun
+            )
         elif self._reads_unknown():
             # one that ran before topics had ids on the log, or a topic that was created later
-            self.voice.reads(self.topics, self.partitions)
+            self.reporter.reads(self.topics, self.partitions)
         elif now - self.memory.lineage >= self.controller.pace.lineage:
             self.memory = replace(self.memory, lineage=now)
-            self.voice.goes_on()
+            self.reporter.goes_on()
             self._sweep(deployed.config)
         if self.memory.attempts and now - since >= STEADY_S:
             self.memory = replace(self.memory, attempts=0)
@@ -485,7 +487,7 @@ class Look:
         password = secrets.ensure_login(connector.cluster, principal)
         place = secrets.login_reference(connector.cluster, principal)
         logins.require_ours(self.cluster(), principal, [password], place=place)
-        self.reign.check()
+        self.leadership.check()
         self.cluster().set_password(principal, password)
         self._allow()
 
@@ -506,7 +508,7 @@ class Look:
                 raise InfrastructureError(
                     f"a topic of {topics} was created or deleted at this moment", retriable=True
                 )
-            self.reign.check()
+            self.leadership.check()
             admin.grant(sorted(wanted - actual))
             admin.withdraw(sorted(actual - wanted))
         until(
@@ -523,7 +525,7 @@ class Look:
         if self.deployed.is_still:
             return True
         if self.deployed.connector.state != "STOPPED":
-            self.reign.check()
+            self.leadership.check()
             self.connect.api.stop(self.connector.id)
         return False
 
@@ -533,18 +535,18 @@ class Look:
         secrets = self.connect.secrets
         self.disarm()
         if self.deployed is not None:
-            self.reign.check()
+            self.leadership.check()
             self.connect.api.drop(connector.id)
             return False
         if not self._is_gone(self.connect.api.drop):
             return False
         crash_point("connector-after-drop")
         if self._has_login(principal):
-            self.reign.check()
+            self.leadership.check()
             self.cluster().retire_login(principal)
-        self.reign.check()
+        self.leadership.check()
         secrets.forget(connector.id, connector.cluster, principal)
-        self.voice.halted()
+        self.reporter.halted()
         return True
 
     def _has_login(self, principal: str) -> bool:
@@ -568,7 +570,7 @@ class Look:
 
         A worker lists nothing before it has read its configs, and answers by name behind that.
         """
-        self.reign.check()
+        self.leadership.check()
         if end(self.connector.id):
             return False
         # one that was handed over a moment ago may be on its way

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from mesh_events.kafka.connection import Connection
 from processors.clusters.kafka import Topic
-from processors.controllers.controller import Reign
+from processors.controllers.controller import Leadership
 from projections.image import Image
 from projections.links import Link
 from projections.statements import Statement
@@ -44,7 +44,7 @@ class Started:
     plan: "Plan"
 
 
-class Voice(Protocol[F_co]):
+class Reporter(Protocol[F_co]):
     """What a controller says about one flow during one look at it."""
 
     @property
@@ -56,7 +56,7 @@ class Voice(Protocol[F_co]):
         """The state in which it was looked at."""
 
     @property
-    def reign(self) -> Reign:
+    def leadership(self) -> Leadership:
         """Under which it is said."""
 
     def activated(self, started: Started) -> None:
@@ -109,7 +109,7 @@ class Kind(Protocol[F]):
     def queue(self, flow: F) -> str:
         """Flows of one queue wait for the same servers."""
 
-    def voice(self, flow: F, image: Image, reign: Reign) -> Voice[F]:
+    def reporter(self, flow: F, image: Image, leadership: Leadership) -> Reporter[F]:
         """Speaks about the flow."""
 
     def ends(self, flow: F, image: Image) -> "Ends[F]":

@@ -15,9 +15,9 @@ from typing import Any, Generic
 import structlog
 
 from mesh_events.errors import InfrastructureError, MeshError
-from processors.controllers.controller import Reign, ReignOverError, guarded
+from processors.controllers.controller import Leadership, NotLeaderError, guarded
 from processors.controllers.flows.ends import Reach
-from processors.controllers.flows.flow import F, Kind, Voice
+from processors.controllers.flows.flow import F, Kind, Reporter
 from processors.controllers.flows.pace import Memories, Memory, Pace
 from processors.controllers.flows.progress import Progress
 from processors.controllers.flows.starting import FlowStart
@@ -80,27 +80,27 @@ class Flows(Generic[F]):
         self._turns: dict[str, str] = {}
         self._claims = Claims()
 
-    def reconcile(self, flows: Iterable[F], image: Image, reign: Reign) -> None:
+    def reconcile(self, flows: Iterable[F], image: Image, leadership: Leadership) -> None:
         """Compare and repair every flow once."""
         states, trouble = self._states()
         queues: dict[str, list[F]] = {}
         for flow in flows:
             if trouble is None and not states.get(flow.id) and self._is_lost(flow):
                 # started on an image that knows it: this one would end its run twice
-                with self._claims.claim(flow.id, image, reign) as mine:
+                with self._claims.claim(flow.id, image, leadership) as mine:
                     # else a lane is just restarting it
                     if mine:
-                        self._report_lost(flow, image, reign)
+                        self._report_lost(flow, image, leadership)
                 continue
             queues.setdefault(self._kind.queue(flow), []).append(flow)
 
         def job(queue: str, waiting: deque[F]) -> Job:
             def run() -> None:
                 for flow in for_a_while(_taken(waiting)):
-                    with self._claims.claim(flow.id, image, reign) as mine:
+                    with self._claims.claim(flow.id, image, leadership) as mine:
                         if mine and self._due(flow, image, trouble):
                             self._turns[queue] = flow.id
-                            self._keep(flow, states.get(flow.id, ()), trouble, image, reign)
+                            self._keep(flow, states.get(flow.id, ()), trouble, image, leadership)
 
             return run
 
@@ -108,23 +108,23 @@ class Flows(Generic[F]):
         for name, here in queues.items():
             waiting = deque(self._in_turn(name, here))
             jobs |= {f"{name}/{lane}": job(name, waiting) for lane in range(self._kind.lanes)}
-        self._lanes.run(jobs, image, reign)
+        self._lanes.run(jobs, image, leadership)
 
     def _is_lost(self, flow: F) -> bool:
         """Whether the log says that it runs; asked where its engine has no query of it."""
         return flow.is_active and flow.desired is Desired.RUNNING
 
-    def _report_lost(self, flow: F, image: Image, reign: Reign) -> None:
+    def _report_lost(self, flow: F, image: Image, leadership: Leadership) -> None:
         """Report a query that is gone with its engine, before its start takes its time.
 
         ACTIVE means that it runs. The start follows in the next look.
         """
         try:
-            reign.check()
+            leadership.check()
             with guarded("the lineage"):
-                voice = self._kind.voice(flow, image, reign)
-                self._begin(voice)
-                voice.failed(EngineError("query_failed", LOST))
+                reporter = self._kind.reporter(flow, image, leadership)
+                self._begin(reporter)
+                reporter.failed(EngineError("query_failed", LOST))
         except MeshError as error:
             log.warning("failure_not_told", flow=flow.id, error=str(error))
 
@@ -141,39 +141,39 @@ class Flows(Generic[F]):
         seen: tuple[Running | Failed, ...],
         trouble: EngineError | None,
         image: Image,
-        reign: Reign,
+        leadership: Leadership,
     ) -> None:
         """Compare and repair one flow; a failure is told and tried again."""
-        voice = self._kind.voice(flow, image, reign)
+        reporter = self._kind.reporter(flow, image, leadership)
         if seen:
             self._memory.change(flow, left=True)
         try:
-            self._begin(voice)
-            self._one(voice, seen, trouble)
+            self._begin(reporter)
+            self._one(reporter, seen, trouble)
         except CopyError as fault:
-            self._fail(voice, fault, is_silence=fault is trouble)
+            self._fail(reporter, fault, is_silence=fault is trouble)
         except MeshError as error:
             again = CopyError("cluster_unavailable", f"{error}; tried again", error.text)
-            self._fail(voice, again)
-        except ReignOverError:
+            self._fail(reporter, again)
+        except NotLeaderError:
             raise
         except Exception as error:  # noqa: BLE001 - one flow must not end the worker
             # the text may quote a record, and this log can be sent elsewhere
             log.error("flow_broken", flow=flow.id, error=type(error).__name__)  # noqa: TRY400
             what = f"{type(error).__name__}; tried again, the worker's log names a file with more"
-            self._fail(voice, CopyError("unexpected_error", what, format_exc()))
+            self._fail(reporter, CopyError("unexpected_error", what, format_exc()))
 
     def close(self) -> None:
         """Leave the engine; the flows go on."""
         self._engine.close()
 
-    def leave(self, others: Container[str], reign: Reign) -> None:
+    def leave(self, others: Container[str], leadership: Leadership) -> None:
         """Let the engine forget flows that another engine has taken over meanwhile."""
         states, trouble = self._states()
         if trouble is not None:
             return
         for name in sorted(name for name in states if name in others):
-            reign.check()
+            leadership.check()
             try:
                 with guarded("the engine of flows"):
                     self._engine.stop(name)
@@ -190,36 +190,36 @@ class Flows(Generic[F]):
             return {}, EngineError(ENGINE_UNAVAILABLE, str(error))
 
     def _one(
-        self, voice: Voice[F], seen: tuple[Running | Failed, ...], trouble: EngineError | None
+        self, reporter: Reporter[F], seen: tuple[Running | Failed, ...], trouble: EngineError | None
     ) -> None:
-        flow = voice.flow
+        flow = reporter.flow
         # also one that has failed is to be forgotten: its engine could start it again
         match flow.desired:
-            case Desired.RUNNING if withheld := self._kind.withheld(flow, voice.image):
+            case Desired.RUNNING if withheld := self._kind.withheld(flow, reporter.image):
                 raise withheld
             case Desired.RUNNING if flow.failure_code == STARTS_EXHAUSTED:
                 # a stop and a start by its owner clear this on the log
                 if seen:
-                    self._ending.halt(self._ends(voice), voice.reign)
+                    self._ending.halt(self._ends(reporter), reporter.leadership)
             case Desired.RUNNING if trouble is not None:
                 # what has not run yet waits for its server, and has not failed
                 if flow.is_active or trouble.code != ENGINE_STARTING:
                     raise trouble
             case Desired.RUNNING:
-                self._run(voice, seen)
+                self._run(reporter, seen)
             case Desired.PAUSED if not flow.is_at_rest or seen:
-                self._ending.pause(self._ends(voice), voice, voice.reign)
+                self._ending.pause(self._ends(reporter), reporter, reporter.leadership)
             case Desired.REMOVED if not flow.is_over:
-                self._remove(voice)
+                self._remove(reporter)
             case Desired.REMOVED if seen:
-                self._ending.halt(self._ends(voice), voice.reign)
+                self._ending.halt(self._ends(reporter), reporter.leadership)
 
-    def _run(self, voice: Voice[F], seen: tuple[Running | Failed, ...]) -> None:
+    def _run(self, reporter: Reporter[F], seen: tuple[Running | Failed, ...]) -> None:
         """Leave what runs as it should; say what failed; start what does not run."""
-        flow = voice.flow
+        flow = reporter.flow
         if flow.is_active:
             if seen == (Running(flow.principal or ""),):
-                self._watch(voice)
+                self._watch(reporter)
                 return
             for state in seen:
                 if isinstance(state, Failed) and state.writer == flow.principal:
@@ -227,17 +227,17 @@ class Flows(Generic[F]):
                     raise EngineError("query_failed", reason, state.text)
         if flow.failure_code in WITHHELD:
             # a start takes up to a minute, in which the log would tell what is over
-            voice.failed(EngineError(ENGINE_STARTING, OVER))
-        self._start(voice)
+            reporter.failed(EngineError(ENGINE_STARTING, OVER))
+        self._start(reporter)
 
-    def _start(self, voice: Voice[F]) -> None:
+    def _start(self, reporter: Reporter[F]) -> None:
         """Start the next incarnation."""
-        flow = voice.flow
+        flow = reporter.flow
         starts = self._memory[flow].starts
         if starts >= self._pace.starts:
             raise _exhausted(starts, "and that could not be reported")
         begun = self._starting.start(
-            self._ends(voice), voice, voice.reign, lambda: self._handed_over(flow)
+            self._ends(reporter), reporter, reporter.leadership, lambda: self._handed_over(flow)
         )
         now = self._pace.clock()
         # what it waited for, as the end of a quarantine, is over: it is looked at like any other
@@ -253,30 +253,30 @@ class Flows(Generic[F]):
             begun=begun,
         )
 
-    def _begin(self, voice: Voice[F]) -> None:
+    def _begin(self, reporter: Reporter[F]) -> None:
         """Put a start into the lineage that the log counts: what it does not count never ran."""
-        flow = voice.flow
+        flow = reporter.flow
         memory = self._memory.get(flow)
         begun = None if memory is None else memory.begun
         if begun is not None and flow.run is not None and flow.principal == begun.writer:
             self._memory.change(flow, begun=None)
-            voice.began(begun)
+            reporter.began(begun)
 
     def _handed_over(self, flow: F) -> None:
         """One more start that has cost a principal of its own, and fenced all before it."""
         starts = self._memory[flow].starts + 1
         self._memory.change(flow, starts=starts, started=self._pace.clock(), left=False)
 
-    def _watch(self, voice: Voice[F]) -> None:
+    def _watch(self, reporter: Reporter[F]) -> None:
         """See that both topics are still the same ones, and put the floor on the log."""
-        flow, now = voice.flow, self._pace.clock()
+        flow, now = reporter.flow, self._pace.clock()
         memory = self._memory[flow]
         if now - memory.looked < self._pace.look:
             return
         self._memory.change(flow, looked=now)
         reached: Mapping[int, int] | None = None
         try:
-            ends = self._ends(voice)
+            ends = self._ends(reporter)
             if not self._kind.has_new_partitions(ends):
                 reached = self._kind.reached(ends)
                 ahead = self._progress.require(flow, ends.source_log, reached)
@@ -290,47 +290,47 @@ class Flows(Generic[F]):
             return
         if reached is None:
             log.info("partitions_added", flow=flow.id, topic=flow.source_topic)
-            self._start(voice)
+            self._start(reporter)
             return
         self._memory.change(flow, attempts=0)
         self._progress.note(flow, reached)
         moved = sum(max(0, at - flow.positions.get(str(p), 0)) for p, at in reached.items())
         late = now - memory.advanced >= self._pace.advance
         if news is not None or (moved and (late or moved >= self._pace.advance_records)):
-            voice.advanced(reached, news or {})
+            reporter.advanced(reached, news or {})
             self._memory.change(flow, advanced=now)
         if now - memory.lineage >= self._pace.lineage:
-            voice.goes_on()
+            reporter.goes_on()
             self._memory.change(flow, lineage=now)
 
-    def _remove(self, voice: Voice[F]) -> None:
+    def _remove(self, reporter: Reporter[F]) -> None:
         """Remove, with some patience for rights that are just being withdrawn."""
         try:
-            self._ending.remove(self._ends(voice), voice, voice.reign)
+            self._ending.remove(self._ends(reporter), reporter, reporter.leadership)
         except CopyError as fault:
-            waited = self._pace.clock() - self._memory[voice.flow].since
+            waited = self._pace.clock() - self._memory[reporter.flow].since
             if fault.code != "readers_remain" or waited >= self._pace.grace:
                 raise
 
-    def _fail(self, voice: Voice[F], fault: CopyError, *, is_silence: bool = False) -> None:
+    def _fail(self, reporter: Reporter[F], fault: CopyError, *, is_silence: bool = False) -> None:
         """Say it once; close the flow if only a person can mend it, else try again later.
 
         is_silence: the engine does not answer; then it is tried again as soon as it does.
         """
-        flow = voice.flow
+        flow = reporter.flow
         if self._errors is not None:
             self._errors.save(self._kind.name, flow.id, fault.code, fault.text)
         fault = self._final(flow, fault)
         try:
             if not fault.retriable:
-                self._ending.halt(self._ends(voice), voice.reign)
+                self._ending.halt(self._ends(reporter), reporter.leadership)
             elif self._outlives(flow):
-                fault = self._end_left(voice, fault)
-            voice.failed(fault)
+                fault = self._end_left(reporter, fault)
+            reporter.failed(fault)
         except MeshError as error:
             log.warning("failure_not_told", flow=flow.id, error=str(error))
             fault = CopyError("cluster_unavailable", str(error))
-        except ReignOverError:
+        except NotLeaderError:
             raise
         except Exception as error:  # noqa: BLE001 - one flow must not end the worker
             # the text may quote a record, and this log can be sent elsewhere
@@ -351,15 +351,15 @@ class Flows(Generic[F]):
         is_old = flow.desired is Desired.RUNNING and flow.activated != flow.generation
         return is_old and self._memory[flow].left
 
-    def _end_left(self, voice: Voice[F], fault: CopyError) -> CopyError:
+    def _end_left(self, reporter: Reporter[F], fault: CopyError) -> CopyError:
         """End what was started before; the fault to be told, also where it cannot be ended yet."""
         try:
             with guarded("the clusters of flows"):
-                self._ending.halt(self._ends(voice), voice.reign, starts_again=True)
+                self._ending.halt(self._ends(reporter), reporter.leadership, starts_again=True)
         except MeshError as error:
             reason = f"{fault.reason}; what ran before may go on, as it cannot be ended: {error}"
             return CopyError("cluster_unavailable", reason, fault.text)
-        self._memory.change(voice.flow, left=False)
+        self._memory.change(reporter.flow, left=False)
         return fault
 
     def _final(self, flow: F, fault: CopyError) -> CopyError:
@@ -386,8 +386,8 @@ class Flows(Generic[F]):
             return (withheld.code, withheld.reason) != (memory.code, memory.reason)
         return memory.code in WITHHELD or self._pace.clock() >= memory.not_before
 
-    def _ends(self, voice: Voice[F]) -> Any:
-        return self._kind.ends(voice.flow, voice.image)
+    def _ends(self, reporter: Reporter[F]) -> Any:
+        return self._kind.ends(reporter.flow, reporter.image)
 
 
 def _taken(waiting: deque[F]) -> Iterator[F]:

@@ -12,11 +12,11 @@ from typing import Generic
 
 from processors.clusters.kafka import Topic
 from processors.clusters.rights import Binding, reader
-from processors.controllers.controller import Reign
+from processors.controllers.controller import Leadership
 from processors.controllers.flows import fence
 from processors.controllers.flows.copy_settings import max_record_bytes
 from processors.controllers.flows.ends import Ends, Logs, allowed
-from processors.controllers.flows.flow import F, Kind, Plan, Started, Voice
+from processors.controllers.flows.flow import F, Kind, Plan, Reporter, Started
 from processors.controllers.flows.starts import Starts
 from processors.controllers.gates import Gates
 from processors.crash_points import crash_point
@@ -53,14 +53,18 @@ class FlowStart(Generic[F]):
         self._unused: dict[str, str] = {}
 
     def start(
-        self, ends: Ends[F], voice: Voice[F], reign: Reign, handed_over: Callable[[], None]
+        self,
+        ends: Ends[F],
+        reporter: Reporter[F],
+        leadership: Leadership,
+        handed_over: Callable[[], None],
     ) -> Started:
         """Start the next incarnation from the destination's tail, and report that it runs.
 
         Args:
             ends: the flow with its clusters.
-            voice: reports it.
-            reign: under which it is started.
+            reporter: reports it.
+            leadership: under which it is started.
             handed_over: called once the engine may have the principal's password.
 
         Raises:
@@ -76,31 +80,31 @@ class FlowStart(Generic[F]):
         plan = self._kind.plan(ends)
         writer = self._unused.setdefault(flow.id, fence.fresh_writer(flow.id))
 
-        reign.check()
+        leadership.check()
         self._engine.stop(flow.id)
         # before any topic or right is changed; the engine asks once more at the start
         self._engine.require_room(flow.id, source.partitions)
         self._starts.begin(flow.id, writer)
-        self._admit(ends, writer, reign)
+        self._admit(ends, writer, leadership)
         if destination is None or not ends.is_complete():
-            reign.check()
+            leadership.check()
             destination = ends.make_destination(source)
-        self._shut(ends, writer, destination, reign)
+        self._shut(ends, writer, destination, leadership)
         self._starts.keep(flow.id, writer)
-        destination = ends.add_partitions(source.partitions, reign.check)
+        destination = ends.add_partitions(source.partitions, leadership.check)
         crash_point(f"{self._kind.name}-after-fence")
 
         positions = plan.start(ends, source, destination, origin, fresh=fresh)
         crash_point(f"{self._kind.name}-after-tail")
 
-        spec = self._open(ends, writer, destination, origin, positions, plan, reign)
+        spec = self._open(ends, writer, destination, origin, positions, plan, leadership)
         crash_point(f"{self._kind.name}-after-grant")
         self._kind.require_still(flow)
-        reign.check()
+        leadership.check()
         self._launch(spec, handed_over)
         crash_point(f"{self._kind.name}-after-start")
         started = Started(flow.incarnation + 1, writer, source, destination, positions, plan)
-        voice.activated(started)
+        reporter.activated(started)
         return started
 
     def _launch(self, spec: CopySpec, handed_over: Callable[[], None]) -> None:
@@ -117,7 +121,7 @@ class FlowStart(Generic[F]):
                 del self._unused[spec.link]
                 handed_over()
 
-    def _admit(self, ends: Ends[F], writer: str, reign: Reign) -> None:
+    def _admit(self, ends: Ends[F], writer: str, leadership: Leadership) -> None:
         """Rights that harm nothing come first: by them a lost principal is found again."""
         flow = ends.flow
         more_there, more_here = ends.more_rights(writer)
@@ -126,21 +130,21 @@ class FlowStart(Generic[F]):
         with self._gates(flow.source_cluster):
             # planning took its time: what was revoked meanwhile is not given again
             self._kind.require_still(flow)
-            reign.check()
+            leadership.check()
             ends.source.grant(sorted(reading.union(more_there)))
-        reign.check()
+        leadership.check()
         ends.destination.grant(claims + more_here)
 
-    def _shut(self, ends: Ends[F], writer: str, destination: Topic, reign: Reign) -> None:
+    def _shut(self, ends: Ends[F], writer: str, destination: Topic, leadership: Leadership) -> None:
         """End every earlier incarnation, and wait until nothing of it lands any more."""
         flow = ends.flow
         for written in flow.writes:
-            fence.close(ends.destination, written, flow.id, reign.check)
+            fence.close(ends.destination, written, flow.id, leadership.check)
         ends.end_transactions(keep=writer)
         for topic in ends.fenced(flow.reads):
-            fence.retire(ends.source, topic, flow.id, reign.check, keep=writer)
+            fence.retire(ends.source, topic, flow.id, leadership.check, keep=writer)
         for topic in ends.fenced(flow.writes):
-            fence.retire(ends.destination, topic, flow.id, reign.check, keep=writer)
+            fence.retire(ends.destination, topic, flow.id, leadership.check, keep=writer)
         ends.settle(destination.partitions, self._quiet_s)
 
     def _open(
@@ -151,7 +155,7 @@ class FlowStart(Generic[F]):
         origin: Origin,
         positions: Mapping[int, int],
         plan: Plan,
-        reign: Reign,
+        leadership: Leadership,
     ) -> CopySpec:
         """Let the new principal in at both ends, and wait until Kafka does."""
         flow = ends.flow
@@ -160,9 +164,9 @@ class FlowStart(Generic[F]):
         for admin in (ends.source, ends.destination):
             if admin.name not in passwords:
                 passwords[admin.name] = secrets.token_urlsafe(24)
-                reign.check()
+                leadership.check()
                 admin.set_password(writer, passwords[admin.name])
-        reign.check()
+        leadership.check()
         ends.destination.grant([fence.writing(writer, topic) for topic in flow.writes])
         login = ends.source.connection(writer, passwords[flow.source_cluster])
         spec = CopySpec(

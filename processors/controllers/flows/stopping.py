@@ -9,10 +9,10 @@ from typing import Generic
 import structlog
 
 from mesh_events.errors import MeshError
-from processors.controllers.controller import Reign
+from processors.controllers.controller import Leadership
 from processors.controllers.flows import fence
 from processors.controllers.flows.ends import Ends
-from processors.controllers.flows.flow import F, Kind, Voice
+from processors.controllers.flows.flow import F, Kind, Reporter
 from processors.controllers.flows.starts import Starts
 from processors.crash_points import crash_point
 from spark_streams.engine import FlowEngine
@@ -35,19 +35,19 @@ class FlowEnd(Generic[F]):
         self.kind: Kind[F] = kind
         self._engine, self.quiet_s, self.starts = engine, quiet_s, starts
 
-    def pause(self, ends: Ends[F], voice: Voice[F], reign: Reign) -> None:
+    def pause(self, ends: Ends[F], reporter: Reporter[F], leadership: Leadership) -> None:
         """Stand still: no query, no right to write, positions on the log."""
-        self.halt(ends, reign)
+        self.halt(ends, leadership)
         reached = self.reached(ends)
         crash_point(f"{self.kind.name}-after-stop")
         if not ends.flow.is_at_rest:
-            voice.stopped(reached)
+            reporter.stopped(reached)
 
-    def remove(self, ends: Ends[F], voice: Voice[F], reign: Reign) -> None:
+    def remove(self, ends: Ends[F], reporter: Reporter[F], leadership: Leadership) -> None:
         """Stand still for good."""
         raise NotImplementedError
 
-    def halt(self, ends: Ends[F], reign: Reign, *, starts_again: bool = False) -> None:
+    def halt(self, ends: Ends[F], leadership: Leadership, *, starts_again: bool = False) -> None:
         """Stop the query and take every right from the flow's incarnations, at both ends.
 
         The mark of a destination that never became active stays: by it it is known as ours.
@@ -60,26 +60,28 @@ class FlowEnd(Generic[F]):
             # a server that does not answer is waited for: what may not be read or written is
             # closed before
             try:
-                fence.retire(ends.source, None, flow.id, reign.check, keep_claims=unknown)
+                fence.retire(ends.source, None, flow.id, leadership.check, keep_claims=unknown)
             except MeshError:
-                self._stop(flow, reign)
+                self._stop(flow, leadership)
                 raise
-        self._stop(flow, reign)
+        self._stop(flow, leadership)
         for written in flow.writes:
-            fence.close(ends.destination, written, flow.id, reign.check)
-        reign.check()
+            fence.close(ends.destination, written, flow.id, leadership.check)
+        leadership.check()
         ends.end_transactions()
         if not ends.moves:
             for topic in ends.fenced(flow.reads):
-                fence.retire(ends.source, topic, flow.id, reign.check)
+                fence.retire(ends.source, topic, flow.id, leadership.check)
             for topic in ends.fenced(flow.writes):
-                fence.retire(ends.destination, topic, flow.id, reign.check, keep_claims=unknown)
+                fence.retire(
+                    ends.destination, topic, flow.id, leadership.check, keep_claims=unknown
+                )
         if not starts_again:
             self.starts.forget(flow.id)
 
-    def _stop(self, flow: F, reign: Reign) -> None:
+    def _stop(self, flow: F, leadership: Leadership) -> None:
         """Stop the query, if its engine answers."""
-        reign.check()
+        leadership.check()
         try:
             self._engine.stop(flow.id)
         except EngineError as error:

@@ -12,7 +12,7 @@ from mesh_events.intents import Engine, domain_of
 from mesh_events.kafka.connection import Connection
 from processors.clusters.kafka import ClusterAdmin, Topic
 from processors.clusters.rights import Binding
-from processors.controllers.controller import Reign
+from processors.controllers.controller import Leadership
 from processors.controllers.flows import fence
 from processors.controllers.flows.ends import Ends, Reach
 from processors.controllers.flows.flows import Flows
@@ -20,8 +20,8 @@ from processors.controllers.flows.pace import Pace
 from processors.controllers.flows.partition_limit import OF_LINKS, PartitionLimit
 from processors.controllers.flows.starts import Starts
 from processors.controllers.lanes import Job, Lanes, OneByOne
+from processors.controllers.links.reporter import LinkReporter
 from processors.controllers.links.stopping import LinkEnd
-from processors.controllers.links.telling import Telling
 from processors.lineage.events import Lineage
 from processors.mirror import config as mirror
 from processors.registries.schema_ids import Carried
@@ -104,7 +104,7 @@ class LinksController:
         self._lanes = self._new_lanes(self.name)
         self._starts = reach.starts or Starts()
 
-    def reconcile(self, image: Image, reign: Reign) -> None:
+    def reconcile(self, image: Image, leadership: Leadership) -> None:
         """Compare and repair every link once, each domain's copies in their own lanes."""
         links: dict[Engine, dict[str, list[Link]]] = {engine: {} for engine in Engine}
         for link in image.links.values():
@@ -119,8 +119,8 @@ class LinksController:
                 its = [link for domain in domains for link in here.get(domain, ())]
                 moved = [one for of in others for domain in domains for one in of.get(domain, ())]
                 server = self._server(kind, runs, f"{engine.value.lower()} of {domains[0]}")
-                jobs[server.name] = self._job(server, its, moved, image, reign)
-        self._lanes.run(jobs, image, reign)
+                jobs[server.name] = self._job(server, its, moved, image, leadership)
+        self._lanes.run(jobs, image, leadership)
 
     def close(self) -> None:
         """Leave the engines and the clusters; the copies go on."""
@@ -130,11 +130,16 @@ class LinksController:
         self._reach.logs.close()
 
     def _job(
-        self, server: "_Server", here: list[Link], moved: list[Link], image: Image, reign: Reign
+        self,
+        server: "_Server",
+        here: list[Link],
+        moved: list[Link],
+        image: Image,
+        leadership: Leadership,
     ) -> Job:
         def run() -> None:
-            server.flows.reconcile(here, image, reign)
-            self._leave(server, moved, reign)
+            server.flows.reconcile(here, image, leadership)
+            self._leave(server, moved, leadership)
 
         return run
 
@@ -148,14 +153,14 @@ class LinksController:
         ending = LinkEnd(kind, engine, self._pace.quiet, self._starts)
         return Flows(kind, ending, engine, self._reach, self._pace, lanes)
 
-    def _leave(self, server: "_Server", moved: Iterable[Link], reign: Reign) -> None:
+    def _leave(self, server: "_Server", moved: Iterable[Link], leadership: Leadership) -> None:
         """Let an engine forget, now and then, the links that another one has taken over."""
         now = self._pace.clock()
         if now - server.left < LEFTOVERS_S:
             return
         if names := {link.id for link in moved}:
             server.left = now
-            server.flows.leave(names, reign)
+            server.flows.leave(names, leadership)
 
 
 @dataclass
@@ -267,9 +272,9 @@ class Copying:
         """A domain's links between the same clusters share a few lanes, and nobody else's wait."""
         return f"{link.source_cluster}>{link.cluster}/{domain_of(link.product)}"
 
-    def voice(self, link: Link, image: Image, reign: Reign) -> Telling:
+    def reporter(self, link: Link, image: Image, leadership: Leadership) -> LinkReporter:
         """Speaks about the link."""
-        return Telling(link, image, reign, self._lineage, self._schema_text)
+        return LinkReporter(link, image, leadership, self._lineage, self._schema_text)
 
     def ends(self, link: Link, image: Image) -> LinkEnds:
         """Connects both clusters."""

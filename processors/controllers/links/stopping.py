@@ -8,12 +8,12 @@ from processors.acls.running import Running
 from processors.clusters.drift import shortened
 from processors.clusters.kafka import Topic
 from processors.clusters.rights import Operation, Resource
-from processors.controllers.controller import Reign
+from processors.controllers.controller import Leadership
 from processors.controllers.flows import fence
 from processors.controllers.flows.ends import Ends, until
-from processors.controllers.flows.flow import Voice
+from processors.controllers.flows.flow import Reporter
 from processors.controllers.flows.stopping import FlowEnd
-from processors.controllers.links.telling import Telling
+from processors.controllers.links.reporter import LinkReporter
 from processors.crash_points import crash_point
 from projections.access import Accesses, State
 from projections.links import Link
@@ -29,7 +29,7 @@ _MOST_READERS = 20
 class LinkEnd(FlowEnd[Link]):
     """Pauses and removes links."""
 
-    def remove(self, ends: Ends[Link], voice: Voice[Link], reign: Reign) -> None:
+    def remove(self, ends: Ends[Link], reporter: Reporter[Link], leadership: Leadership) -> None:
         """Stand still, then purge the copy or leave it, as the last grant said.
 
         Raises:
@@ -37,27 +37,27 @@ class LinkEnd(FlowEnd[Link]):
                 says that its readers' rights are gone.
         """
         link = ends.flow
-        assert isinstance(voice, Telling)  # noqa: S101 - for the type checker
+        assert isinstance(reporter, LinkReporter)  # noqa: S101 - for the type checker
         # nothing more is copied, whoever can still read what is there
-        self.halt(ends, reign)
-        require_no_readers(ends, voice.image.access)
+        self.halt(ends, leadership)
+        require_no_readers(ends, reporter.image.access)
         if link.run is not None:
             reached = self._reached_before_purge(ends)
             crash_point("link-after-stop")
-            voice.stopped(reached)
+            reporter.stopped(reached)
         found = _own_copy(ends)
         if found is None:
             # by the mark of a copy that was never made, a topic that somebody else makes there
             # would be taken for it
-            fence.retire(ends.destination, link.topic, link.id, reign.check)
+            fence.retire(ends.destination, link.topic, link.id, leadership.check)
         topic_id = link.destination_topic_id or (found.id if found else "")
         if link.on_revoke is OnRevoke.RETAIN:
-            voice.retained(topic_id)
+            reporter.retained(topic_id)
             return
-        readers = _unexpected_readers(ends, Running(voice.image, link.cluster, self.starts))
-        self._purge(ends, found, reign)
+        readers = _unexpected_readers(ends, Running(reporter.image, link.cluster, self.starts))
+        self._purge(ends, found, leadership)
         crash_point("link-after-purge")
-        voice.purged(topic_id, readers)
+        reporter.purged(topic_id, readers)
 
     def reached(self, ends: Ends[Link]) -> dict[int, int]:
         """Partition -> next source offset, as far as the copy itself can tell."""
@@ -85,12 +85,12 @@ class LinkEnd(FlowEnd[Link]):
             log.warning("tail_not_read", link=ends.flow.id, error=str(error))
             return {}
 
-    def _purge(self, ends: Ends[Link], found: Topic | None, reign: Reign) -> None:
+    def _purge(self, ends: Ends[Link], found: Topic | None, leadership: Leadership) -> None:
         """Delete the copy, if it is still the one that the mesh made."""
         if found is None:
             return
         name = ends.flow.topic
-        reign.check()
+        leadership.check()
         ends.destination.delete_topic(name)
 
         def gone() -> bool | None:
@@ -99,7 +99,7 @@ class LinkEnd(FlowEnd[Link]):
 
         until(gone, f"the topic {name} to be gone from cluster {ends.flow.cluster}")
         # the mark of a copy that never became active was needed until here
-        fence.retire(ends.destination, name, ends.flow.id, reign.check)
+        fence.retire(ends.destination, name, ends.flow.id, leadership.check)
 
 
 def require_no_readers(ends: Ends[Link], accesses: Accesses) -> None:

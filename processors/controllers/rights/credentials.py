@@ -12,7 +12,7 @@ from processors.clusters import logins
 from processors.clusters.kafka import ClusterAdmin
 from processors.clusters.secrets import SecretStore
 from processors.controllers.checks.checks import Clusters
-from processors.controllers.controller import Reign, guarded
+from processors.controllers.controller import Leadership, guarded
 from processors.controllers.lanes import Job, Lanes, OneByOne, for_a_while, in_turn
 from processors.controllers.retry import wait_before
 from processors.crash_points import crash_point
@@ -53,7 +53,7 @@ class CredentialsController:
         self._clusters, self._secrets, self._lanes = clusters, secrets, lanes or OneByOne()
         self._troubles: dict[tuple[str, str], Trouble] = {}
 
-    def reconcile(self, image: Image, reign: Reign) -> None:
+    def reconcile(self, image: Image, leadership: Leadership) -> None:
         """Issue what is wanted and not issued yet, each cluster in a lane of its own."""
         due: dict[str, list[Credentials]] = {}
         for pair in sorted(image.identity.credentials):
@@ -64,11 +64,11 @@ class CredentialsController:
         def job(here: list[Credentials]) -> Job:
             def run() -> None:
                 for wanted in for_a_while(in_turn(here, _domain)):
-                    self._issue(image, wanted, reign)
+                    self._issue(image, wanted, leadership)
 
             return run
 
-        self._lanes.run({cluster: job(here) for cluster, here in due.items()}, image, reign)
+        self._lanes.run({cluster: job(here) for cluster, here in due.items()}, image, leadership)
 
     def _may_try(self, pair: tuple[str, str], wanted: Credentials) -> bool:
         trouble = self._troubles.get(pair)
@@ -76,19 +76,19 @@ class CredentialsController:
             return True
         return time.monotonic() >= trouble.not_before
 
-    def _issue(self, image: Image, wanted: Credentials, reign: Reign) -> None:
+    def _issue(self, image: Image, wanted: Credentials, leadership: Leadership) -> None:
         principal, cluster = wanted.principal, wanted.cluster
         try:
             with guarded(f"cluster {cluster}"):
-                self._set(self._clusters(image, cluster), wanted, reign)
+                self._set(self._clusters(image, cluster), wanted, leadership)
         except MeshError as error:
             log.warning("login_not_made", principal=principal, cluster=cluster, error=str(error))
-            self._failed(wanted, error, reign)
+            self._failed(wanted, error, leadership)
             return
         crash_point("after-effect")
-        reign.report(
+        leadership.report(
             CredentialsIssued(
-                meta=_meta(reign, wanted, "login"),
+                meta=_meta(leadership, wanted, "login"),
                 principal=principal,
                 cluster=cluster,
                 generation=wanted.generation,
@@ -97,7 +97,7 @@ class CredentialsController:
         )
         self._troubles.pop((principal, cluster), None)
 
-    def _set(self, admin: ClusterAdmin, wanted: Credentials, reign: Reign) -> None:
+    def _set(self, admin: ClusterAdmin, wanted: Credentials, leadership: Leadership) -> None:
         """Set a new password on the cluster, unless the login is somebody else's, and store it."""
         principal, cluster, secrets = wanted.principal, wanted.cluster, self._secrets
         stored = secrets.known(cluster, principal)
@@ -106,14 +106,14 @@ class CredentialsController:
         # a reference stands on the log once a password was issued, whatever is wanted now
         issued = wanted.reference is not None
         logins.require_ours(admin, principal, stored, issued=issued, place=place)
-        reign.check()
+        leadership.check()
         admin.set_password(principal, password)
         crash_point("after-password")
         # whoever came after us has stored a password of its own by now
-        reign.check()
+        leadership.check()
         secrets.promote(cluster, principal, password)
 
-    def _failed(self, wanted: Credentials, error: MeshError, reign: Reign) -> None:
+    def _failed(self, wanted: Credentials, error: MeshError, leadership: Leadership) -> None:
         """Say it once, and try again ever more seldom."""
         pair = (wanted.principal, wanted.cluster)
         before = self._troubles.get(pair)
@@ -123,9 +123,9 @@ class CredentialsController:
         self._troubles[pair] = Trouble(wanted.generation, attempts, time.monotonic() + wait)
         if again:
             return
-        reign.report(
+        leadership.report(
             EffectFailed(
-                meta=_meta(reign, wanted, "login-failed"),
+                meta=_meta(leadership, wanted, "login-failed"),
                 subject=wanted.principal,
                 effect=ISSUE_CREDENTIALS,
                 cluster=wanted.cluster,
@@ -141,7 +141,7 @@ def _domain(wanted: Credentials) -> str:
     return wanted.principal.partition(".")[0]
 
 
-def _meta(reign: Reign, wanted: Credentials, step: str) -> Meta:
+def _meta(leadership: Leadership, wanted: Credentials, step: str) -> Meta:
     principal = wanted.principal
     step = f"{step}-{wanted.cluster}"
-    return reign.meta(principal, step, wanted.generation, correlation=principal)
+    return leadership.meta(principal, step, wanted.generation, correlation=principal)

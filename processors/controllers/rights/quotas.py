@@ -17,7 +17,7 @@ from mesh_events.errors import MeshError
 from mesh_events.intents import intents_login
 from mesh_events.kafka.client_quotas import PRODUCED, REQUESTS
 from processors.controllers.checks.checks import Clusters
-from processors.controllers.controller import Reign, guarded
+from processors.controllers.controller import Leadership, guarded
 from processors.controllers.lanes import Lanes, OneByOne
 from projections.image import Image
 
@@ -72,22 +72,24 @@ class QuotasController:
         self._set: dict[str, Mapping[str, float]] = {}
         self._not_before = 0.0
 
-    def reconcile(self, image: Image, reign: Reign) -> None:
+    def reconcile(self, image: Image, leadership: Leadership) -> None:
         """Set the quotas that are not known to be set."""
-        if self._epoch != reign.epoch:
-            self._epoch, self._set = reign.epoch, {}
+        if self._epoch != leadership.epoch:
+            self._epoch, self._set = leadership.epoch, {}
         domains = image.identity.domains
         share = self._budget.share(len(domains))
         due = [name for name in map(intents_login, domains) if self._set.get(name) != share]
         if due and time.monotonic() >= self._not_before:
             where = image.identity.governance_cluster
-            self._lanes.run({where: lambda: self._apply(image, due, share, reign)}, image, reign)
+            self._lanes.run(
+                {where: lambda: self._apply(image, due, share, leadership)}, image, leadership
+            )
 
     def _apply(
-        self, image: Image, logins: list[str], share: Mapping[str, float], reign: Reign
+        self, image: Image, logins: list[str], share: Mapping[str, float], leadership: Leadership
     ) -> None:
         where = image.identity.governance_cluster
-        reign.check()
+        leadership.check()
         try:
             with guarded(f"cluster {where}"):
                 self._clusters(image, where).set_quotas(dict.fromkeys(logins, share))

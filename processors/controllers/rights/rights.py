@@ -17,12 +17,12 @@ from processors.clusters.kafka import AT_ONCE, ClusterAdmin, pieces
 from processors.clusters.principals import Held, Holder, held
 from processors.clusters.rights import Binding, Operation, Resource, Wish
 from processors.controllers.checks.checks import Clusters
-from processors.controllers.controller import Reign, guarded
+from processors.controllers.controller import Leadership, guarded
 from processors.controllers.gates import Gates
 from processors.controllers.lanes import Job, Lanes, OneByOne, for_a_while, in_turn
 from processors.controllers.rights.strangers import LOOK_S, Strangers
 from processors.controllers.rights.wishes import current, may_not_read, returned
-from processors.controllers.topics.drift_telling import DriftTelling
+from processors.controllers.topics.drift_reporter import DriftReporter
 from processors.controllers.topics.product_topics import ProductTopics
 from processors.crash_points import crash_point
 from projections.image import Image
@@ -34,10 +34,10 @@ PUT_OFF_S = 30.0
 """So long a look for drift is put off at most, while what is granted changes all the time."""
 
 
-def _parts(image: Image, reign: Reign) -> tuple[object, ...]:
+def _parts(image: Image, leadership: Leadership) -> tuple[object, ...]:
     """What wishes are made of: where none of it changed, none of them did."""
     jobs = image.links, image.statements, image.connectors
-    return image.identity, image.access, *jobs, reign.epoch
+    return image.identity, image.access, *jobs, leadership.epoch
 
 
 def _granted(image: Image) -> tuple[object, ...]:
@@ -77,8 +77,8 @@ def _of_quarantined(image: Image, here: Held) -> set[Binding]:
     }
 
 
-def _take(rights: Iterable[Binding], admin: ClusterAdmin, reign: Reign) -> None:
-    reign.check()
+def _take(rights: Iterable[Binding], admin: ClusterAdmin, leadership: Leadership) -> None:
+    leadership.check()
     admin.withdraw(sorted(rights))
 
 
@@ -131,12 +131,12 @@ class RightsController:
         self._compared: dict[str, float] = {}
         # of the newest round, while earlier ones are under way in lanes
         self._newest: tuple[object, ...] = ()
-        self._tellings: dict[str, DriftTelling] = {}
+        self._reporters: dict[str, DriftReporter] = {}
 
-    def reconcile(self, image: Image, reign: Reign) -> None:
+    def reconcile(self, image: Image, leadership: Leadership) -> None:
         """Compare and repair once, each cluster in a lane of its own."""
         self._newest = _granted(image)
-        parts = _parts(image, reign)
+        parts = _parts(image, leadership)
         due = {name for name in image.identity.clusters if self._due(name, parts)}
         if not due:
             return
@@ -145,9 +145,9 @@ class RightsController:
 
         def job(cluster: str) -> Job:
             here = [wish for wish in wishes if wish.cluster == cluster]
-            return lambda: self._cluster(cluster, here, keep, image, reign)
+            return lambda: self._cluster(cluster, here, keep, image, leadership)
 
-        self._lanes.run({cluster: job(cluster) for cluster in due}, image, reign)
+        self._lanes.run({cluster: job(cluster) for cluster in due}, image, leadership)
 
     def _due(self, cluster: str, parts: tuple[object, ...]) -> bool:
         if cluster not in self._looked:
@@ -161,13 +161,13 @@ class RightsController:
         wishes: list[Wish],
         keep: set[tuple[str, Binding]],
         image: Image,
-        reign: Reign,
+        leadership: Leadership,
     ) -> None:
         """Compare and repair one cluster."""
         self._looked.pop(cluster, None)
-        parts = _parts(image, reign)
-        telling = self._tellings.setdefault(cluster, DriftTelling(cluster, image, reign))
-        telling.begin(image, reign)
+        parts = _parts(image, leadership)
+        reporter = self._reporters.setdefault(cluster, DriftReporter(cluster, image, leadership))
+        reporter.begin(image, leadership)
         try:
             with guarded(f"cluster {cluster}"):
                 admin = self._clusters(image, cluster)
@@ -180,7 +180,7 @@ class RightsController:
                 readers = _Readers(image, cluster, here)
                 theirs = {wish: readers.ended(wish) for wish in wishes if wish.through}
                 ended = _of_quarantined(image, here)
-                left = not self._withdraw(wishes, ended, admin, actual, keep, reign)
+                left = not self._withdraw(wishes, ended, admin, actual, keep, leadership)
                 # what is as it should be takes no turn
                 work = [
                     wish
@@ -190,12 +190,12 @@ class RightsController:
                 # the rest comes with the next image: what is revoked meanwhile comes first there,
                 # and before an earlier revocation of the same right, which would take it for drift
                 for number, wish in enumerate([] if left else for_a_while(work), 1):
-                    self._end_readers(wish, admin, theirs.get(wish, set()), reign)
-                    self._settle(wish, admin, actual, keep, reign)
+                    self._end_readers(wish, admin, theirs.get(wish, set()), leadership)
+                    self._settle(wish, admin, actual, keep, leadership)
                     left = number < len(work)
                 left = left or self._puts_off(cluster, image)
                 if not left:
-                    self._tell_drift(wishes, admin, actual, keep, telling)
+                    self._tell_drift(wishes, admin, actual, keep, reporter)
                     self._compared[cluster] = time.monotonic()
         except MeshError as error:
             log.warning("rights_not_settled", cluster=cluster, error=str(error))
@@ -219,7 +219,7 @@ class RightsController:
         admin: ClusterAdmin,
         actual: set[Binding],
         keep: set[tuple[str, Binding]],
-        telling: DriftTelling,
+        reporter: DriftReporter,
     ) -> None:
         """Tell what stays as somebody made it, and look for what nobody granted."""
         found = [
@@ -227,12 +227,12 @@ class RightsController:
             for wish in wishes
             if self._leaves(wish) and (differs := wrong(wish, actual, keep))
         ]
-        telling.left(found, RIGHTS)
+        reporter.left(found, RIGHTS)
         if self._strangers is not None:
-            self._strangers.look(admin, wishes, telling)
+            self._strangers.look(admin, wishes, reporter)
         if self._topics is not None:
-            self._topics.look(admin, telling)
-        telling.held()
+            self._topics.look(admin, reporter)
+        reporter.held()
 
     def _leaves(self, wish: Wish) -> bool:
         """Whether a difference is somebody else's doing that is told and left."""
@@ -244,30 +244,32 @@ class RightsController:
         admin: ClusterAdmin,
         actual: set[Binding],
         keep: set[tuple[str, Binding]],
-        reign: Reign,
+        leadership: Leadership,
     ) -> None:
         """Make one wish true, see that it is, and say so once."""
         differs = wrong(wish, actual, keep)
         if differs and not self._leaves(wish):
-            self._tell_found(wish, differs, reign)
-            self._repair(wish, admin, differs, reign)
+            self._tell_found(wish, differs, leadership)
+            self._repair(wish, admin, differs, leadership)
             actual ^= differs
         if not wish.reported:
-            self._report(wish, AclApplied if wish.wanted else AclRemoved, wish.generation, reign)
+            self._report(
+                wish, AclApplied if wish.wanted else AclRemoved, wish.generation, leadership
+            )
 
-    def _tell_found(self, wish: Wish, differs: set[Binding], reign: Reign) -> None:
+    def _tell_found(self, wish: Wish, differs: set[Binding], leadership: Leadership) -> None:
         """Report rights that a worker gave just before it died, before they are withdrawn."""
         if differs and wish.unreported is not None:
-            self._report(wish, AclApplied, wish.unreported, reign)
+            self._report(wish, AclApplied, wish.unreported, leadership)
 
     @staticmethod
     def _report(
-        wish: Wish, fact: type[AclApplied | AclRemoved], generation: int, reign: Reign
+        wish: Wish, fact: type[AclApplied | AclRemoved], generation: int, leadership: Leadership
     ) -> None:
         step = f"acl-{'applied' if fact is AclApplied else 'removed'}-{wish.cluster}"
-        reign.report(
+        leadership.report(
             fact(
-                meta=reign.meta(wish.subject, step, generation, correlation=wish.correlation),
+                meta=leadership.meta(wish.subject, step, generation, correlation=wish.correlation),
                 subject=wish.subject,
                 cluster=wish.cluster,
                 generation=generation,
@@ -282,7 +284,7 @@ class RightsController:
         admin: ClusterAdmin,
         actual: set[Binding],
         keep: set[tuple[str, Binding]],
-        reign: Reign,
+        leadership: Leadership,
     ) -> bool:
         """Take what was revoked together: a quarantine is of thousands of rights.
 
@@ -297,22 +299,22 @@ class RightsController:
         ended = set(begin)
         for wish in _in_order(one for one in wishes if not one.wanted and not one.reported):
             differs = wrong(wish, actual, keep)
-            self._tell_found(wish, differs, reign)
+            self._tell_found(wish, differs, leadership)
             ended |= differs
             if len(ended) >= AT_ONCE:
                 is_done = time.monotonic() < over
                 if not is_done:
                     break
-                _take(ended, admin, reign)
+                _take(ended, admin, leadership)
                 took = True
                 ended = set()
         if ended:
-            _take(ended, admin, reign)
+            _take(ended, admin, leadership)
         for piece in left:
             is_done = is_done and time.monotonic() < over
             if not is_done:
                 break
-            _take(piece, admin, reign)
+            _take(piece, admin, leadership)
         if ended or took:
             actual.clear()
             actual.update(admin.rights())
@@ -320,13 +322,13 @@ class RightsController:
         return is_done
 
     def _end_readers(
-        self, wish: Wish, admin: ClusterAdmin, theirs: set[Binding], reign: Reign
+        self, wish: Wish, admin: ClusterAdmin, theirs: set[Binding], leadership: Leadership
     ) -> None:
         """Withdraw what statements and connectors hold by an ended grant, before it is told."""
         if not theirs:
             return
         with self._gates(wish.cluster):
-            reign.check()
+            leadership.check()
             admin.withdraw(sorted(theirs))
             for principal in {right.principal for right in theirs}:
                 if theirs & admin.rights(principal=principal):
@@ -335,12 +337,14 @@ class RightsController:
                         retriable=True,
                     )
 
-    def _repair(self, wish: Wish, admin: ClusterAdmin, differs: set[Binding], reign: Reign) -> None:
+    def _repair(
+        self, wish: Wish, admin: ClusterAdmin, differs: set[Binding], leadership: Leadership
+    ) -> None:
         """Grant or withdraw, and see it; what the log took for done already is told as drift.
 
         A crash before it is told leaves the repair without a word: rights come before reports.
         """
-        reign.check()
+        leadership.check()
         change = admin.grant if wish.wanted else admin.withdraw
         change(sorted(differs))
         principals = {binding.principal for binding in differs}
@@ -352,4 +356,4 @@ class RightsController:
                 f"{wish.subject}: {len(still)} bindings are not as asked yet", retriable=True
             )
         if wish.reported:
-            self._tellings[wish.cluster].repaired(of_wish(wish, differs))
+            self._reporters[wish.cluster].repaired(of_wish(wish, differs))

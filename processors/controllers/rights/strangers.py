@@ -13,11 +13,11 @@ from processors.clusters.drift import Finding, Policy
 from processors.clusters.kafka import ClusterAdmin
 from processors.clusters.rights import Acl, Binding, Wish
 from processors.controllers.flows.starts import Starts
-from processors.controllers.topics.drift_telling import DriftTelling
+from processors.controllers.topics.drift_reporter import DriftReporter
 
 LOOK_S = 10.0
-"""How often a cluster's ACLs are listed. Longer than a reign's lease, so that the image of the next
-look holds all that any worker had read when it made what was seen at this one."""
+"""How often a cluster's ACLs are listed. Longer than a leader's lease, so that the image of the
+next look holds all that any worker had read when it made what was seen at this one."""
 
 
 @dataclass(slots=True)
@@ -45,7 +45,7 @@ class Strangers:
     starts: Starts = field(default_factory=Starts)
     _seen: dict[str, _Seen] = field(default_factory=dict)
 
-    def look(self, admin: ClusterAdmin, wishes: Iterable[Wish], telling: DriftTelling) -> None:
+    def look(self, admin: ClusterAdmin, wishes: Iterable[Wish], reporter: DriftReporter) -> None:
         """Look at one cluster if it is time, and act on what was there at the last look already.
 
         The image may be older than what is seen: a right that is strange to it may be a grant's.
@@ -53,26 +53,26 @@ class Strangers:
         Raises:
             InfrastructureError: the cluster does not answer, or a right does not go away.
         """
-        cluster = telling.cluster
+        cluster = reporter.cluster
         before, now = self._seen.setdefault(cluster, _Seen()), time.monotonic()
         if before.looked is not None and now - before.looked < self.look_s:
             return
-        scene = drift.scene(telling.image, cluster, wishes, self.own)
-        found = list(drift.of_strangers(scene, telling.image, admin.acls(), self.starts))
+        scene = drift.scene(reporter.image, cluster, wishes, self.own)
+        found = list(drift.of_strangers(scene, reporter.image, admin.acls(), self.starts))
         acls = frozenset(acl for one in found for acl in one.acls)
         self._seen[cluster] = _Seen(acls, now)
         certain = [
             replace(one, acls=one.acls & before.acls) for one in found if one.acls & before.acls
         ]
-        left = [self._settle(one, admin, telling) for one in certain]
-        telling.left([one for one in left if one.acls], drift.STRANGE, uncertain=found)
+        left = [self._settle(one, admin, reporter) for one in certain]
+        reporter.left([one for one in left if one.acls], drift.STRANGE, uncertain=found)
 
-    def _settle(self, finding: Finding, admin: ClusterAdmin, telling: DriftTelling) -> Finding:
+    def _settle(self, finding: Finding, admin: ClusterAdmin, reporter: DriftReporter) -> Finding:
         """Withdraw what may be withdrawn, and tell it; what is left of the finding."""
         unwanted = finding.repairable if self.policy is Policy.REPAIR else []
         if not unwanted:
             return finding
-        telling.reign.check()
+        reporter.leadership.check()
         admin.withdraw(unwanted)
         gone = frozenset(unwanted)
         still = gone & admin.acls(principal=finding.principal)
@@ -82,5 +82,5 @@ class Strangers:
                 f"cluster {finding.cluster}",
                 retriable=True,
             )
-        telling.repaired(replace(finding, acls=gone))
+        reporter.repaired(replace(finding, acls=gone))
         return replace(finding, acls=finding.acls - gone)

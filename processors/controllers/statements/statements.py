@@ -10,7 +10,7 @@ from typing import Protocol
 
 from mesh_events.errors import RefusedError
 from processors.clusters.kafka import Topic
-from processors.controllers.controller import Reign
+from processors.controllers.controller import Leadership
 from processors.controllers.flows.elections import require_clean
 from processors.controllers.flows.ends import Ends, Reach
 from processors.controllers.flows.flows import Flows
@@ -23,8 +23,8 @@ from processors.controllers.statements.plan import (
     StatementPlan,
     require_no_more_partitions,
 )
+from processors.controllers.statements.reporter import StatementReporter
 from processors.controllers.statements.stopping import StatementEnd
-from processors.controllers.statements.telling import StatementTelling
 from processors.lineage.events import Lineage
 from projections.image import Image
 from projections.lineage.filling import copying, unfilled, waits_for
@@ -89,7 +89,7 @@ class StatementsController:
         self._domains: dict[str, Flows[Statement]] = {}
         self._starts = clusters.starts or Starts()
 
-    def reconcile(self, image: Image, reign: Reign) -> None:
+    def reconcile(self, image: Image, leadership: Leadership) -> None:
         """Compare and repair every statement once, each domain's in a lane of its own."""
         domains: dict[str, list[Statement]] = {}
         for statement in image.statements.values():
@@ -97,9 +97,11 @@ class StatementsController:
         domains = {name: here for name, here in domains.items() if not all(map(_rests, here))}
 
         def job(domain: str, here: list[Statement]) -> Job:
-            return lambda: self._of(domain).reconcile(here, image, reign)
+            return lambda: self._of(domain).reconcile(here, image, leadership)
 
-        self._lanes.run({name: job(name, here) for name, here in domains.items()}, image, reign)
+        self._lanes.run(
+            {name: job(name, here) for name, here in domains.items()}, image, leadership
+        )
 
     def close(self) -> None:
         """Leave the engines and the clusters; the statements go on."""
@@ -139,9 +141,11 @@ class Streaming:
         """One lane for all of a domain: they share a server."""
         return statement.domain
 
-    def voice(self, statement: Statement, image: Image, reign: Reign) -> StatementTelling:
+    def reporter(
+        self, statement: Statement, image: Image, leadership: Leadership
+    ) -> StatementReporter:
         """Speaks about the statement."""
-        return StatementTelling(statement, image, reign, self._lineage)
+        return StatementReporter(statement, image, leadership, self._lineage)
 
     def ends(self, statement: Statement, image: Image) -> StatementEnds:
         """Connects the cluster."""

@@ -2,12 +2,12 @@
 
 import structlog
 
-from processors.controllers.controller import Reign
+from processors.controllers.controller import Leadership
 from processors.controllers.flows import fence
 from processors.controllers.flows.ends import Ends
-from processors.controllers.flows.flow import Voice
+from processors.controllers.flows.flow import Reporter
 from processors.controllers.flows.stopping import FlowEnd
-from processors.controllers.statements.telling import StatementTelling
+from processors.controllers.statements.reporter import StatementReporter
 from processors.crash_points import crash_point
 from projections.statements import Statement
 from spark_streams.errors import CopyError
@@ -20,26 +20,30 @@ log = structlog.get_logger(__name__)
 class StatementEnd(FlowEnd[Statement]):
     """Stops and drops statements."""
 
-    def pause(self, ends: Ends[Statement], voice: Voice[Statement], reign: Reign) -> None:
+    def pause(
+        self, ends: Ends[Statement], reporter: Reporter[Statement], leadership: Leadership
+    ) -> None:
         """Stand still: no query, no right to write, the tails of both topics on the log.
 
         They are told because the topics may be emptied while it stands still.
         """
-        self.halt(ends, reign)
-        self._tell(ends, voice)
+        self.halt(ends, leadership)
+        self._tell(ends, reporter)
 
-    def remove(self, ends: Ends[Statement], voice: Voice[Statement], reign: Reign) -> None:
+    def remove(
+        self, ends: Ends[Statement], reporter: Reporter[Statement], leadership: Leadership
+    ) -> None:
         """Stand still for good; the marks on its topics go as well."""
-        self.halt(ends, reign)
-        fence.retire(ends.destination, None, ends.flow.id, reign.check)
-        self._tell(ends, voice)
+        self.halt(ends, leadership)
+        fence.retire(ends.destination, None, ends.flow.id, leadership.check)
+        self._tell(ends, reporter)
 
-    def _tell(self, ends: Ends[Statement], voice: Voice[Statement]) -> None:
-        assert isinstance(voice, StatementTelling)  # noqa: S101 - for the type checker
+    def _tell(self, ends: Ends[Statement], reporter: Reporter[Statement]) -> None:
+        assert isinstance(reporter, StatementReporter)  # noqa: S101 - for the type checker
         written, dead = (self._behind(ends, topic) for topic in ends.flow.writes)
         crash_point("statement-after-stop")
         if not ends.flow.is_at_rest:
-            voice.halted({}, written, dead)
+            reporter.halted({}, written, dead)
 
     def _behind(self, ends: Ends[Statement], name: str) -> dict[int, int]:
         """Partition -> stream offset behind the last record of a topic, as far as it can tell."""

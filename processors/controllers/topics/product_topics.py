@@ -12,7 +12,7 @@ from processors.clusters import drift
 from processors.clusters.drift import Finding
 from processors.clusters.kafka import ClusterAdmin
 from processors.controllers.rights.strangers import LOOK_S
-from processors.controllers.topics.drift_telling import DriftTelling
+from processors.controllers.topics.drift_reporter import DriftReporter
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class ProductTopics:
     look_s: float = LOOK_S
     _seen: dict[str, _Seen] = field(default_factory=dict)
 
-    def look(self, admin: ClusterAdmin, telling: DriftTelling) -> None:
+    def look(self, admin: ClusterAdmin, reporter: DriftReporter) -> None:
         """Look at one cluster if it is time; tell what was missing at the last look already.
 
         The image may be older than what is seen: the product may just be withdrawn.
@@ -42,7 +42,7 @@ class ProductTopics:
         Raises:
             InfrastructureError: the cluster does not answer.
         """
-        cluster, image, now = telling.cluster, telling.image, time.monotonic()
+        cluster, image, now = reporter.cluster, reporter.image, time.monotonic()
         before = self._seen.setdefault(cluster, _Seen())
         if before.looked is not None and now - before.looked < self.look_s:
             return
@@ -63,4 +63,4 @@ class ProductTopics:
         ]
         self._seen[cluster] = _Seen(frozenset(one.subject for one in found), now)
         certain = [one for one in found if one.subject in before.missing]
-        telling.left(certain, drift.TOPICS, uncertain=found)
+        reporter.left(certain, drift.TOPICS, uncertain=found)

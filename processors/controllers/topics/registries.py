@@ -12,7 +12,7 @@ import structlog
 
 from mesh_events.errors import MeshError
 from mesh_events.facts import EffectFailed
-from processors.controllers.controller import Reign, ReignOverError
+from processors.controllers.controller import Leadership, NotLeaderError
 from processors.controllers.lanes import Job, Lanes, OneByOne, for_a_while
 from processors.registries.schema_ids import Carried
 from projections.identity import Cluster
@@ -34,7 +34,7 @@ class RegistriesController:
     _looked: dict[tuple[Cluster, str], float] = field(default_factory=dict)
     _told: dict[tuple[Cluster, str], str] = field(default_factory=dict)
 
-    def reconcile(self, image: Image, reign: Reign) -> None:
+    def reconcile(self, image: Image, leadership: Leadership) -> None:
         """Look at the topics that were not looked at for a while."""
         now = self.clock()
         jobs: dict[str, Job] = {}
@@ -48,42 +48,42 @@ class RegistriesController:
             for domain, topics in due.items():
                 # those that were looked at last have their turn after the others
                 topics.sort(key=lambda one: (self._at(cluster, one[0]), one[0]))
-                jobs[f"{cluster.name}/{domain}"] = self._job(cluster, topics, reign)
-        self.lanes.run(jobs, image, reign)
+                jobs[f"{cluster.name}/{domain}"] = self._job(cluster, topics, leadership)
+        self.lanes.run(jobs, image, leadership)
 
     def _at(self, cluster: Cluster, topic: str) -> float:
         """When a topic was looked at."""
         return self._looked.get((cluster, topic), float("-inf"))
 
-    def _job(self, cluster: Cluster, due: list[tuple[str, int]], reign: Reign) -> Job:
+    def _job(self, cluster: Cluster, due: list[tuple[str, int]], leadership: Leadership) -> Job:
         def run() -> None:
             for topic, generation in for_a_while(due):
-                self._keep(cluster, topic, generation, reign)
+                self._keep(cluster, topic, generation, leadership)
 
         return run
 
-    def _keep(self, cluster: Cluster, topic: str, generation: int, reign: Reign) -> None:
+    def _keep(self, cluster: Cluster, topic: str, generation: int, leadership: Leadership) -> None:
         place = (cluster, topic)
-        reign.check()
+        leadership.check()
         try:
             self.schemas.carry(cluster, topic, topic)
         except MeshError as error:
             log.warning("schemas_not_carried", topic=topic, cluster=cluster.name, error=str(error))
-            self._failed(place, generation, str(error), reign)
-        except ReignOverError:
+            self._failed(place, generation, str(error), leadership)
+        except NotLeaderError:
             raise
         except Exception as error:  # noqa: BLE001 - a server's answer must not end the worker
             # the answer is a stranger's, and this log can be sent elsewhere
             kind = type(error).__name__
             log.error("carry_broken", topic=topic, cluster=cluster.name, error=kind)  # noqa: TRY400
             what = f"the registry of cluster {cluster.name} answers what cannot be read ({kind})"
-            self._failed(place, generation, f"{what}: see what answers there", reign)
+            self._failed(place, generation, f"{what}: see what answers there", leadership)
         else:
             self._told.pop(place, None)
         self._looked[place] = self.clock()
 
     def _failed(
-        self, place: tuple[Cluster, str], generation: int, reason: str, reign: Reign
+        self, place: tuple[Cluster, str], generation: int, reason: str, leadership: Leadership
     ) -> None:
         """Say it once, for as long as it is so."""
         cluster, topic = place
@@ -91,9 +91,9 @@ class RegistriesController:
             return
         self._told[place] = reason
         step = f"schemas-{cluster.name}-{cluster.generation}"
-        reign.report(
+        leadership.report(
             EffectFailed(
-                meta=reign.meta(topic, step, generation, correlation=topic),
+                meta=leadership.meta(topic, step, generation, correlation=topic),
                 subject=topic,
                 effect="carry_schemas",
                 cluster=cluster.name,

@@ -13,7 +13,7 @@ import structlog
 
 from mesh_events.errors import MeshError
 from mesh_events.schema.compatibility import Level
-from processors.controllers.controller import Reign, guarded
+from processors.controllers.controller import Leadership, guarded
 from processors.controllers.lanes import Lanes, OneByOne, for_a_while, in_turn
 from projections.image import Image
 
@@ -43,7 +43,7 @@ class SchemasController:
     name: str = "schemas"
     _looked: dict[str, float] = field(default_factory=dict)
 
-    def reconcile(self, image: Image, reign: Reign) -> None:
+    def reconcile(self, image: Image, leadership: Leadership) -> None:
         """Look at the subjects that were not looked at for a while."""
         now = self.clock()
         subjects = (one.schema_subject for one in image.catalog.values())
@@ -52,15 +52,15 @@ class SchemasController:
         # those that were asked for last have their turn after the others, of each domain one
         due = in_turn(due, lambda subject: subject.partition(".")[0])
         if due:
-            self.lanes.run({"registry": lambda: self._keep(due, reign)}, image, reign)
+            self.lanes.run({"registry": lambda: self._keep(due, leadership)}, image, leadership)
 
-    def _keep(self, subjects: list[str], reign: Reign) -> None:
+    def _keep(self, subjects: list[str], leadership: Leadership) -> None:
         for subject in for_a_while(subjects):
             try:
                 with guarded("the registry"):
                     level = self.rules.level(subject)
                     if level not in STRICT:
-                        reign.check()
+                        leadership.check()
                         self.rules.set_level(subject, Level.FULL)
                         log.info("compatibility_set", subject=subject, was=level.value)
             except MeshError as error:

@@ -137,7 +137,7 @@ def _evidence(connection: Connection, path: Path, origin: str) -> Evidence:
     if late := behind(topic, file):
         note(
             f"{path} ends {late} checkpoints before mesh.checkpoints: it was cut, unless no worker "
-            "of this home has reigned since; the next start of one writes them again"
+            "of this home has led since; the next start of one writes them again"
         )
     found = judge(origin, topic, file)
     if file is None:

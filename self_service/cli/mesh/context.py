@@ -246,7 +246,7 @@ class Mesh:
 
     @contextmanager
     def emitter(self, who: Caller, actor: str) -> "Iterator[Emitter]":
-        """The voice of a caller, closed at the end."""
+        """The reporter of a caller, closed at the end."""
         from mesh_events.emit import Emitter
         from mesh_events.signing import SigningKey
 

@@ -119,7 +119,7 @@ def _differences(topic: Chain, file: Chain) -> list[Finding]:
             found.append(Finding(one.body.offset, "checkpoint_missing", text))
     end = file.head.body.size if file.head else 0
     for one in topic:
-        # another machine's file is behind until a worker there reigns: its end may be missing
+        # another machine's file is behind until a worker there leads: its end may be missing
         if one not in file and one.body.size <= end:
             text = f"the file lacks the checkpoint over {one.body.size} records of mesh.checkpoints"
             found.append(Finding(one.body.offset, "checkpoint_missing", text))

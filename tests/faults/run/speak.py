@@ -11,9 +11,9 @@ from mesh_events.intents import ProductUpdated
 
 def main() -> None:
     domain, product = sys.argv[1:]
-    with Emitter.at_home(domain, actor=f"{domain}-7") as voice:
-        intent = ProductUpdated(meta=voice.meta(), product=product, tags=["spoken"])
-        sys.stdout.write(f"{voice.emit(intent).offset}\n")
+    with Emitter.at_home(domain, actor=f"{domain}-7") as reporter:
+        intent = ProductUpdated(meta=reporter.meta(), product=product, tags=["spoken"])
+        sys.stdout.write(f"{reporter.emit(intent).offset}\n")
 
 
 if __name__ == "__main__":

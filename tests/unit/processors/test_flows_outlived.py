@@ -193,8 +193,8 @@ def test_whoever_takes_over_ends_an_old_text_that_lives(made: MemoryStatement) -
     made.desk.update(NEW)
     statement = made.desk.statement
     about = {"statement": NAME, "generation": statement.generation, "retriable": True}
-    telling = made.desk.meta(NAME, "told", 0, correlation=NAME)
-    made.desk.report(StatementFailed(meta=telling, code="no_schema", reason="none", **about))
+    meta = made.desk.meta(NAME, "told", 0, correlation=NAME)
+    made.desk.report(StatementFailed(meta=meta, code="no_schema", reason="none", **about))
     made.controller = made.new_controller()
     made.reconcile()
     assert came_out(made) == 2

@@ -12,7 +12,7 @@ from mesh_events.kafka.requests import reading
 from mesh_events.read import decode_row
 from processors.clusters.secrets import SecretStore
 from processors.connect import rest
-from processors.controllers.controller import ReignOverError, guarded
+from processors.controllers.controller import NotLeaderError, guarded
 from processors.controllers.rights.credentials import CredentialsController
 from processors.controllers.rights.quotas import Budget, QuotasController
 from processors.controllers.rights.rights import RightsController
@@ -23,7 +23,7 @@ from processors.lineage import receiver
 from processors.lineage.reader import _ended
 from processors.registries.subject_rules import SubjectRules
 from tests import paper_story as story
-from tests.connectors.memory import PaperReign
+from tests.connectors.memory import PaperLeadership
 from tests.paper_log import PaperLog
 
 
@@ -60,15 +60,15 @@ def test_a_controllers_round_goes_on_behind_what_nobody_expected(name: str, tmp_
     log = PaperLog()
     story.domains(log)
     story.published(log)
-    reign: Any = PaperReign(log)
-    CONTROLLERS[name](tmp_path).reconcile(log.image, reign)
-    told = [one for one in reign.facts if isinstance(one, EffectFailed)]
+    leadership: Any = PaperLeadership(log)
+    CONTROLLERS[name](tmp_path).reconcile(log.image, leadership)
+    told = [one for one in leadership.facts if isinstance(one, EffectFailed)]
     assert all("AssertionError" in one.reason for one in told)
     assert bool(told) is (name == "logins")
 
 
 def test_the_guard_lets_through_what_is_expected() -> None:
-    for fault in (InfrastructureError("away", retriable=True), ReignOverError("over")):
+    for fault in (InfrastructureError("away", retriable=True), NotLeaderError("over")):
         with pytest.raises(type(fault)), guarded("east"):
             raise fault
     with pytest.raises(InfrastructureError, match="east: KeyError; tried again"), guarded("east"):

@@ -202,26 +202,26 @@ def test_no_server_is_started_for_links_that_rest(many: MemoryLink) -> None:
     assert asked == []
 
 
-class PaperReign:
-    """As much of a reign as claims look at."""
+class PaperLeadership:
+    """As much of a leadership as claims look at."""
 
     last_report = -1
 
 
 def test_an_item_is_claimed_once_and_never_on_an_older_image() -> None:
-    claims, reign = Claims(), PaperReign()
+    claims, leadership = Claims(), PaperLeadership()
     at = [EMPTY._replace(offset=offset) for offset in range(10)]
 
     def claim(image: object) -> bool:
-        with claims.claim("link", image, reign) as mine:  # type: ignore[arg-type]
-            with claims.claim("link", image, reign) as again:  # type: ignore[arg-type]
+        with claims.claim("link", image, leadership) as mine:  # type: ignore[arg-type]
+            with claims.claim("link", image, leadership) as again:  # type: ignore[arg-type]
                 assert not again
             return mine
 
     assert claim(at[5])
     assert claim(at[5])
     assert not claim(at[4])
-    reign.last_report = 7
+    leadership.last_report = 7
     assert claim(at[6])
     # what was reported meanwhile is not in this image
     assert not claim(at[6])

@@ -28,7 +28,7 @@ from processors.controllers.lanes import Job, OneByOne
 from processors.controllers.rights import rights as rights_room
 from processors.controllers.rights.rights import RightsController
 from processors.controllers.rights.strangers import Strangers
-from processors.controllers.topics import drift_telling
+from processors.controllers.topics import drift_reporter
 from projections.access import State
 from projections.drift import Left, all_left
 from projections.image import Image
@@ -39,12 +39,12 @@ from tests.paper_log import PaperLog, at
 
 TOPIC = "east.users"
 RIGHT = sorted(reader("north.app", TOPIC))
-KNOWN_LONG = drift_telling.WINDOW_S + 1
+KNOWN_LONG = drift_reporter.WINDOW_S + 1
 
 
 @dataclass
-class Reign:
-    """A reign over a log on paper."""
+class Leadership:
+    """A leadership over a log on paper."""
 
     log: PaperLog
     reported: list[Fact] = field(default_factory=list)
@@ -77,7 +77,7 @@ class World:
         self.request = story.granted(self.log, "north")
         story.settle(self.log)
         self.clusters = {name: MemoryCluster(name) for name in ("east", "west")}
-        self.reign = Reign(self.log)
+        self.leadership = Leadership(self.log)
         # the story's controller has told that they are applied
         self.clusters["east"].grant(RIGHT)
         patch.setattr(rights_room.time, "monotonic", lambda: self.time)
@@ -101,12 +101,12 @@ class World:
     def look(self, times: int = 1, seconds: float = 11.0) -> None:
         for _ in range(times):
             self.time += seconds
-            self.controller.reconcile(self.log.image, self.reign)  # type: ignore[arg-type]
+            self.controller.reconcile(self.log.image, self.leadership)  # type: ignore[arg-type]
 
     def told(self) -> list[tuple[DriftKind, Remedy, tuple[str, ...]]]:
         """What was told of drift since the last call."""
-        drifts = [fact for fact in self.reign.reported if isinstance(fact, DriftFound)]
-        self.reign.reported.clear()
+        drifts = [fact for fact in self.leadership.reported if isinstance(fact, DriftFound)]
+        self.leadership.reported.clear()
         return [(one.drift, one.remedy, tuple(one.bindings)) for one in drifts]
 
     @property
@@ -152,7 +152,7 @@ def test_what_a_quarantine_takes_from_many_applications_is_taken_at_once(
     world.log.govern()
     world.look()
     assert calls == [principals]
-    removed = [fact for fact in world.reign.reported if isinstance(fact, facts.AclRemoved)]
+    removed = [fact for fact in world.leadership.reported if isinstance(fact, facts.AclRemoved)]
     assert len(removed) > 30
 
 
@@ -169,16 +169,16 @@ def test_what_was_revoked_is_gone_before_any_of_it_is_told(
     monkeypatch.setattr(rights_room, "_TOGETHER_S", seconds)
     world.log.operator(DomainQuarantined, domain="north", reason="hostile")
     world.log.govern()
-    world.reign.reported.clear()
+    world.leadership.reported.clear()
     looks = 0
     while [one for one in world.east.rights() if one.principal.startswith("north")]:
-        assert world.reign.reported == []
+        assert world.leadership.reported == []
         world.look()
         looks += 1
         assert not set(RIGHT) & world.east.bindings, "those at products of others go first"
     assert looks == 1 if seconds else looks > 1
     world.look()
-    removed = [fact for fact in world.reign.reported if isinstance(fact, facts.AclRemoved)]
+    removed = [fact for fact in world.leadership.reported if isinstance(fact, facts.AclRemoved)]
     assert len(removed) > 3
 
 
@@ -281,31 +281,31 @@ def test_who_takes_a_right_again_and_again_does_not_fill_the_log(world: World) -
         world.east.withdraw(RIGHT)
         world.look()
         assert set(RIGHT) <= world.east.bindings
-    assert len(world.told()) == drift_telling.BURST
+    assert len(world.told()) == drift_reporter.BURST
     world.look(seconds=KNOWN_LONG)
-    [late] = [fact for fact in world.reign.reported if isinstance(fact, DriftFound)]
-    assert (late.remedy, late.untold) == (Remedy.REPAIRED, 20 - drift_telling.BURST - 1)
+    [late] = [fact for fact in world.leadership.reported if isinstance(fact, DriftFound)]
+    assert (late.remedy, late.untold) == (Remedy.REPAIRED, 20 - drift_reporter.BURST - 1)
     world.told()
     world.look(seconds=KNOWN_LONG)
     assert world.told() == []
 
 
 def test_many_strangers_do_not_fill_the_log_and_are_all_told_in_time(world: World) -> None:
-    for number in range(drift_telling.MOST + 5):
+    for number in range(drift_reporter.MOST + 5):
         world.east.make(Acl(f"stranger{number:03}", "read", "topic", TOPIC))
     world.look(10)
-    assert len(world.told()) == drift_telling.MOST
+    assert len(world.told()) == drift_reporter.MOST
     world.look(3, seconds=KNOWN_LONG)
     assert len(world.told()) == 5
-    assert len(world.left) == drift_telling.MOST + 5
+    assert len(world.left) == drift_reporter.MOST + 5
 
 
 def test_rights_of_what_a_domain_stopped_hide_no_stranger(world: World) -> None:
-    for number in range(2 * drift_telling.MOST):
+    for number in range(2 * drift_reporter.MOST):
         job = f"mesh.connect.east.c{number:03}"
         world.east.grant([Binding(job, Operation.WRITE, Resource.TOPIC, "east.", prefixed=True)])
     world.look(3)
-    assert len(world.told()) == drift_telling.MOST
+    assert len(world.told()) == drift_reporter.MOST
     world.east.make(Acl("mallory", "read", "topic", TOPIC))
     world.look(3)
     assert "principal/mallory" in world.left
@@ -328,7 +328,7 @@ def test_under_report_a_revocation_is_carried_out(reporting: World) -> None:
     reporting.log.govern()
     reporting.look(2)
     assert not set(RIGHT) & reporting.east.bindings
-    removed = [one for one in reporting.reign.reported if isinstance(one, facts.AclRemoved)]
+    removed = [one for one in reporting.leadership.reported if isinstance(one, facts.AclRemoved)]
     assert [one.subject for one in removed] == [reporting.request]
     reporting.east.grant(RIGHT)
     reporting.look(2)
@@ -468,10 +468,10 @@ class OneLane(OneByOne):
 
     busy = False
 
-    def run(self, jobs: Mapping[str, Job], image: Image, reign: Any) -> None:
+    def run(self, jobs: Mapping[str, Job], image: Image, leadership: Any) -> None:
         if not self.busy:
             self.busy = True
-            super().run(jobs, image, reign)
+            super().run(jobs, image, leadership)
             self.busy = False
 
 
@@ -486,7 +486,7 @@ def watched(world: World, patch: pytest.MonkeyPatch, meanwhile: Callable[[], Non
         found = rights(**given)
         if not given:
             meanwhile()
-            world.controller.reconcile(world.log.image, world.reign)  # type: ignore[arg-type]
+            world.controller.reconcile(world.log.image, world.leadership)  # type: ignore[arg-type]
         return found
 
     def list_acls(**given: Any) -> Any:
@@ -558,7 +558,9 @@ def test_rights_that_a_worker_gave_before_it_died_are_told_before_they_are_withd
     access = world.log.image.access.requests[request]
     assert access.state is State.REVOKED
     assert [end is not None for _, end in access.enforced] == [True] * given
-    kinds = [type(one) for one in world.reign.reported if getattr(one, "subject", "") == request]
+    kinds = [
+        type(one) for one in world.leadership.reported if getattr(one, "subject", "") == request
+    ]
     assert kinds == [facts.AclApplied, facts.AclRemoved][not given :]
     assert not right & west.bindings
 

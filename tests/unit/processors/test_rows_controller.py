@@ -1,4 +1,4 @@
-"""The rows controller over several reigns of one process, with topics on paper."""
+"""The rows controller while one process leads several times, with topics on paper."""
 
 import threading
 from collections.abc import Iterable
@@ -22,8 +22,8 @@ from tests.paper_log import PaperLog
 
 
 @dataclass
-class Reigning:
-    """A reign that is never over."""
+class Leading:
+    """A leadership that is never over."""
 
     epoch: int
 
@@ -64,24 +64,24 @@ class PaperRowsController(RowsController):
         return seen
 
 
-def looks(controller: RowsController, log: PaperLog, reign: Reigning) -> None:
+def looks(controller: RowsController, log: PaperLog, leadership: Leading) -> None:
     for _ in range(3):
-        controller.reconcile(log.image, reign)  # type: ignore[arg-type]
+        controller.reconcile(log.image, leadership)  # type: ignore[arg-type]
 
 
-def test_a_row_that_was_lost_between_two_reigns_of_a_process_is_written() -> None:
+def test_a_row_that_was_lost_while_another_worker_led_is_written() -> None:
     """A worker woke up after its successor had died with a row unsent: nobody ever wrote it."""
     log, topics = PaperLog(), PaperTopics()
     story.published(log)
     topics.write(all_rows(log.image))
     controller = PaperRowsController(topics, log)
-    looks(controller, log, Reigning(1))
+    looks(controller, log, Leading(1))
     # the successor folds and decides, and dies before its rows are sent
     story.granted(log)
     expected = {(row.topic, row.key): row for row in all_rows(log.image)}
     assert topics.rows != expected
 
-    looks(controller, log, Reigning(2))
+    looks(controller, log, Leading(2))
 
     assert topics.rows == expected
 
@@ -94,11 +94,11 @@ def test_rows_that_are_lost_end_the_worker_and_late_ones_do_not() -> None:
     controller = PaperRowsController(topics, log)
     topics.trouble = WaitTimeoutError("3 rows not acknowledged within 30 s")
     with capture_logs() as lines:
-        looks(controller, log, Reigning(1))
+        looks(controller, log, Leading(1))
     assert {line["event"] for line in lines} == {"rows_not_read"}
     topics.trouble = InfrastructureError("a row was not written", retriable=True)
     with pytest.raises(InfrastructureError):
-        looks(controller, log, Reigning(1))
+        looks(controller, log, Leading(1))
 
 
 def test_a_row_that_was_not_written_is_told_as_lost_and_one_on_its_way_as_late(

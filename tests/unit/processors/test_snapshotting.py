@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from processors.controllers.controller import Reign
+from processors.controllers.controller import Leadership
 from processors.log.watch import LogWatch
 from processors.snapshotting import process
 from processors.snapshotting.controller import SnapshotsController
@@ -27,7 +27,7 @@ class Watching:
         self.contradictions.append((error.first, error.last))
 
 
-class Reigns:
+class Leads:
     epoch = 7
 
 
@@ -52,7 +52,7 @@ class Scene:
     def look(self, offset: int) -> None:
         self.controller._not_before = 0.0
         image = PaperLog().image._replace(offset=offset)
-        self.controller.reconcile(image, cast("Reign", Reigns()))
+        self.controller.reconcile(image, cast("Leadership", Leads()))
 
 
 def test_snapshots_are_made_when_enough_records_are_new() -> None:
@@ -62,7 +62,7 @@ def test_snapshots_are_made_when_enough_records_are_new() -> None:
     assert scene.asked == [35, 40]
 
 
-def test_what_fails_is_not_tried_again_in_this_reign() -> None:
+def test_what_fails_is_not_tried_again_in_this_leadership() -> None:
     scene = Scene(Growth(fault="no broker"))
     scene.look(35)
     scene.look(99)

@@ -16,7 +16,7 @@ from mesh_events.kafka.connection import Connection
 from mesh_events.record import Record
 from processors.controllers import checkpoints as module
 from processors.controllers.checkpoints import CheckpointsController
-from processors.controllers.controller import ReignOverError
+from processors.controllers.controller import NotLeaderError
 from processors.log.checkpoint_store import CheckpointStore
 from processors.log.quick_start import Beginning, FirstRecord, Start
 from processors.log.watch import LogWatch
@@ -63,13 +63,13 @@ class PaperStore:
         self._answer()
 
 
-class PaperReign:
+class PaperLeadership:
     def __init__(self, epoch: int = 1) -> None:
         self.epoch, self.over = epoch, False
 
     def check(self) -> None:
         if self.over:
-            raise ReignOverError("over")
+            raise NotLeaderError("over")
 
 
 class Fold:
@@ -111,8 +111,8 @@ def begun(signed: Sequence[SignedCheckpoint] = (), root: str | None = ROOT) -> F
     return fold
 
 
-def reconcile(fold: Fold, controller: CheckpointsController, reign: Any = None) -> None:
-    controller.reconcile(fold.image, reign or PaperReign())
+def reconcile(fold: Fold, controller: CheckpointsController, leadership: Any = None) -> None:
+    controller.reconcile(fold.image, leadership or PaperLeadership())
 
 
 def test_all_that_is_due_is_signed_in_pieces() -> None:
@@ -170,12 +170,12 @@ def test_few_records_wait_for_their_time(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(fold.store.signed) == 2
 
 
-def test_nobody_signs_whose_reign_is_over_or_whose_key_is_no_controllers() -> None:
+def test_nobody_signs_whose_leadership_is_over_or_whose_key_is_no_controllers() -> None:
     fold = begun()
     fold.take(RECORDS)
-    over = PaperReign()
+    over = PaperLeadership()
     over.over = True
-    with pytest.raises(ReignOverError):
+    with pytest.raises(NotLeaderError):
         reconcile(fold, fold.controller(), over)
     stranger = CheckpointsController(fold.watch, fold.store, key("governor"), 6, 0)  # type: ignore[arg-type]
     reconcile(fold, stranger)
@@ -212,7 +212,7 @@ def test_a_place_that_fails_is_read_again_before_the_next_signature() -> None:
 
 
 def test_what_another_worker_signed_meanwhile_is_gone_on_from() -> None:
-    """A standby that folds on learns of the checkpoints when it reigns."""
+    """A standby that folds on learns of the checkpoints when it leads."""
     standby = begun()
     standby.take(RECORDS)
     standby.store.signed += SIGNED[:5]
@@ -233,7 +233,7 @@ def test_an_altered_log_is_folded_anew_and_never_signed_over() -> None:
     assert fold.checked == len(RECORDS)
     controller = fold.controller()
     reconcile(fold, controller)
-    reconcile(fold, controller, PaperReign(2))
+    reconcile(fold, controller, PaperLeadership(2))
     assert fold.store.signed == SIGNED
     finding = fold.watch.describe()["finding"]
     assert finding["code"] == "record_edited"

@@ -15,7 +15,7 @@ from openlineage.client.serde import Serde
 from structlog.testing import capture_logs
 
 from mesh_events.errors import ConfigurationError, InfrastructureError
-from processors.controllers.controller import ReignOverError
+from processors.controllers.controller import NotLeaderError
 from processors.controllers.forwarding import (
     DOUBT,
     RETRY_MOST_S,
@@ -94,8 +94,8 @@ class PaperEvents:
         return
 
 
-class PaperReign:
-    """A reign that can end; nothing is reported under it."""
+class PaperLeadership:
+    """A leadership that can end; nothing is reported under it."""
 
     last_report = -1
 
@@ -105,7 +105,7 @@ class PaperReign:
     def check(self) -> None:
         self.left -= 1
         if self.left < 0:
-            raise ReignOverError("another governor has started")
+            raise NotLeaderError("another governor has started")
 
     def report(self, fact: object) -> None:
         raise NotImplementedError(fact)
@@ -121,7 +121,7 @@ class Forwarded:
     url: str
     topic: PaperTopic = field(default_factory=PaperTopic)
     key: str | None = None
-    reign: PaperReign = field(default_factory=PaperReign)
+    leadership: PaperLeadership = field(default_factory=PaperLeadership)
     time: float = 100.0
     answer_s: float = 30.0
 
@@ -136,7 +136,7 @@ class Forwarded:
 
     def look(self, seconds: float = 2.0) -> None:
         self.time += seconds
-        self.controller.reconcile(EMPTY, self.reign)
+        self.controller.reconcile(EMPTY, self.leadership)
 
 
 @pytest.fixture
@@ -332,16 +332,16 @@ def test_what_was_sent_and_not_saved_is_sent_twice_and_only_after_a_restart(
     assert receiver.runs() == 2 * runs(*range(SENT))
 
 
-def test_nothing_is_sent_after_the_reign_and_the_next_one_reads_the_saved_place(
+def test_nothing_is_sent_after_the_leadership_and_the_next_one_reads_the_saved_place(
     made: Forwarded, receiver: LocalReceiver
 ) -> None:
-    made.reign.left = 2
-    with pytest.raises(ReignOverError):
+    made.leadership.left = 2
+    with pytest.raises(NotLeaderError):
         made.look()
     assert receiver.runs() == runs(0, 1)
     # meanwhile another worker has forwarded
     made.topic.saved = 4
-    made.reign = PaperReign(epoch=8)
+    made.leadership = PaperLeadership(epoch=8)
     made.look()
     assert receiver.runs() == runs(0, 1, 4)
 

@@ -8,14 +8,14 @@ import pytest
 
 from mesh_events.errors import StateFaultError
 from processors.controllers import lanes as module
-from processors.controllers.controller import ReignOverError
+from processors.controllers.controller import NotLeaderError
 from processors.controllers.lanes import SideBySide, for_a_while, in_turn
 from projections.image import EMPTY
 from tests.kafka_client import eventually
 
 
-class PaperReign:
-    """As much of a reign as lanes look at."""
+class PaperLeadership:
+    """As much of a leadership as lanes look at."""
 
     last_report = -1
 
@@ -38,7 +38,7 @@ def test_a_lane_that_hangs_holds_up_no_other(lanes: SideBySide, gate: threading.
     done: list[str] = []
     jobs = {"down": lambda: gate.wait() and None, "up": lambda: done.append("up")}
     for _ in range(3):
-        lanes.run(jobs, EMPTY, PaperReign())  # type: ignore[arg-type]
+        lanes.run(jobs, EMPTY, PaperLeadership())  # type: ignore[arg-type]
     assert done == ["up"] * 3
 
 
@@ -50,32 +50,32 @@ def test_a_lane_does_one_thing_at_a_time(lanes: SideBySide, gate: threading.Even
         gate.wait()
 
     for _ in range(3):
-        lanes.run({"east": job}, EMPTY, PaperReign())  # type: ignore[arg-type]
+        lanes.run({"east": job}, EMPTY, PaperLeadership())  # type: ignore[arg-type]
     assert len(begun) == 1
     gate.set()
 
     def again() -> bool:
-        lanes.run({"east": job}, EMPTY, PaperReign())  # type: ignore[arg-type]
+        lanes.run({"east": job}, EMPTY, PaperLeadership())  # type: ignore[arg-type]
         return len(begun) > 1
 
     eventually(again, "the lane is free")
 
 
 def test_what_a_lane_reported_is_in_the_image_of_its_next_job(lanes: SideBySide) -> None:
-    reign, done = PaperReign(), []
+    leadership, done = PaperLeadership(), []
 
     def job() -> None:
         done.append(1)
-        reign.last_report = 7
+        leadership.last_report = 7
 
-    lanes.run({"east": job}, EMPTY._replace(offset=5), reign)  # type: ignore[arg-type]
-    lanes.run({"east": job}, EMPTY._replace(offset=6), reign)  # type: ignore[arg-type]
+    lanes.run({"east": job}, EMPTY._replace(offset=5), leadership)  # type: ignore[arg-type]
+    lanes.run({"east": job}, EMPTY._replace(offset=6), leadership)  # type: ignore[arg-type]
     assert len(done) == 1
-    lanes.run({"east": job}, EMPTY._replace(offset=7), reign)  # type: ignore[arg-type]
+    lanes.run({"east": job}, EMPTY._replace(offset=7), leadership)  # type: ignore[arg-type]
     assert len(done) == 2
 
 
-@pytest.mark.parametrize("fault", [ReignOverError("another reigns"), ValueError("a bug")])
+@pytest.mark.parametrize("fault", [NotLeaderError("another leads"), ValueError("a bug")])
 def test_what_a_job_raises_comes_out_and_its_lane_is_free_again(
     lanes: SideBySide, fault: Exception
 ) -> None:
@@ -83,9 +83,9 @@ def test_what_a_job_raises_comes_out_and_its_lane_is_free_again(
         raise fault
 
     with pytest.raises(type(fault)):
-        lanes.run({"east": fail}, EMPTY, PaperReign())  # type: ignore[arg-type]
+        lanes.run({"east": fail}, EMPTY, PaperLeadership())  # type: ignore[arg-type]
     done: list[int] = []
-    lanes.run({"east": lambda: done.append(1)}, EMPTY, PaperReign())  # type: ignore[arg-type]
+    lanes.run({"east": lambda: done.append(1)}, EMPTY, PaperLeadership())  # type: ignore[arg-type]
     assert done == [1]
 
 
@@ -94,7 +94,7 @@ def test_a_lane_that_hangs_for_good_is_an_error(
 ) -> None:
     monkeypatch.setattr(module, "STALL_S", 0.01)
     with pytest.raises(StateFaultError, match="hangs at east"):
-        lanes.run({"east": lambda: gate.wait() and None}, EMPTY, PaperReign())  # type: ignore[arg-type]
+        lanes.run({"east": lambda: gate.wait() and None}, EMPTY, PaperLeadership())  # type: ignore[arg-type]
 
 
 def test_a_lane_that_waits_for_a_thread_does_not_hang(
@@ -112,24 +112,24 @@ def test_a_lane_that_waits_for_a_thread_does_not_hang(
         gate.wait()
 
     jobs = {"east": lambda: first.wait() and None, "west": second}
-    lanes.run(jobs, EMPTY, PaperReign())  # type: ignore[arg-type]
+    lanes.run(jobs, EMPTY, PaperLeadership())  # type: ignore[arg-type]
     now[0] += 50
     first.set()
     assert begun.wait(60)
     now[0] += 50
-    lanes.run({}, EMPTY, PaperReign())  # type: ignore[arg-type]
+    lanes.run({}, EMPTY, PaperLeadership())  # type: ignore[arg-type]
     now[0] += 50
     with pytest.raises(StateFaultError, match="hangs at west for 100 s"):
-        lanes.run({}, EMPTY, PaperReign())  # type: ignore[arg-type]
+        lanes.run({}, EMPTY, PaperLeadership())  # type: ignore[arg-type]
 
 
-def test_the_end_of_an_earlier_reign_is_no_news_to_the_next(lanes: SideBySide) -> None:
-    earlier, later, done = PaperReign(), PaperReign(), list[str]()
+def test_the_end_of_an_earlier_leadership_is_no_news_to_the_next(lanes: SideBySide) -> None:
+    earlier, later, done = PaperLeadership(), PaperLeadership(), list[str]()
     gate = threading.Event()
 
     def over() -> None:
         gate.wait()
-        raise ReignOverError("another reigns")
+        raise NotLeaderError("another leads")
 
     lanes.run({"east": over, "west": over}, EMPTY, earlier)  # type: ignore[arg-type]
     gate.set()
@@ -139,18 +139,18 @@ def test_the_end_of_an_earlier_reign_is_no_news_to_the_next(lanes: SideBySide) -
         lanes.run(jobs, EMPTY, later)  # type: ignore[arg-type]
         return {"east", "west"} <= set(done)
 
-    eventually(again, "both lanes work for the later reign")
+    eventually(again, "both lanes work for the later leadership")
 
 
-def test_a_fault_of_the_program_is_not_hidden_by_the_end_of_a_reign(lanes: SideBySide) -> None:
+def test_a_fault_of_the_program_is_not_hidden_by_the_end_of_a_leadership(lanes: SideBySide) -> None:
     def over() -> None:
-        raise ReignOverError("another reigns")
+        raise NotLeaderError("another leads")
 
     def broken() -> None:
         raise ValueError("a bug")
 
     with pytest.raises(ValueError, match="a bug"):
-        lanes.run({"east": over, "west": broken}, EMPTY, PaperReign())  # type: ignore[arg-type]
+        lanes.run({"east": over, "west": broken}, EMPTY, PaperLeadership())  # type: ignore[arg-type]
 
 
 def test_a_job_begins_nothing_new_after_a_while() -> None:

@@ -11,7 +11,7 @@ from processors.governor.governor import Governor
 from projections.image import Bounds
 from tests import paper_story as story
 from tests.paper_log import PaperLog, at, key
-from tests.unit.processors.governor.test_governor import reigning, settle
+from tests.unit.processors.governor.test_governor import leading, settle
 
 COPIES = 1000
 
@@ -40,7 +40,7 @@ def settled(governor: Governor, log: PaperLog) -> None:
 
 
 def test_copies_of_a_domains_intent_leave_its_bound_to_the_domain(log: PaperLog) -> None:
-    governor = reigning(log, bounds=Bounds(COPIES, 100 * COPIES))
+    governor = leading(log, bounds=Bounds(COPIES, 100 * COPIES))
     first = log.say(intents.ApplicationRegistered, "west", application="west.one")
     settled(governor, log)
     copies = copied(log, first)
@@ -56,7 +56,7 @@ def test_copies_of_a_domains_intent_leave_its_bound_to_the_domain(log: PaperLog)
 
 
 def test_copies_of_an_undecided_intent_are_set_aside_as_well(log: PaperLog) -> None:
-    governor = reigning(log)
+    governor = leading(log)
     first = log.say(intents.ApplicationRegistered, "west", application="west.one")
     copied(log, first, 10)
     governor.fold(log.records)
@@ -66,7 +66,7 @@ def test_copies_of_an_undecided_intent_are_set_aside_as_well(log: PaperLog) -> N
 
 
 def test_copies_of_the_operators_intents_do_not_delay_its_freeze(log: PaperLog) -> None:
-    governor = reigning(log)
+    governor = leading(log)
     operators = [
         record.offset
         for record in log.records
@@ -85,7 +85,7 @@ def test_copies_of_the_operators_intents_do_not_delay_its_freeze(log: PaperLog) 
 
 
 def test_a_copy_costs_the_governor_no_memory(log: PaperLog) -> None:
-    governor = reigning(log)
+    governor = leading(log)
     record = log.records[freeze(log, reason="r" * 4000)]
     settled(governor, log)
     end = log.records[-1].offset + 1
@@ -109,7 +109,7 @@ def fresh(record: Record, offset: int) -> Record:
 
 def test_a_freeze_is_not_refused_for_what_others_append(log: PaperLog) -> None:
     """A bound of one undecided intent is for domains; copies do not count to the operator's."""
-    governor = reigning(log, bounds=Bounds(1, 1))
+    governor = leading(log, bounds=Bounds(1, 1))
     first = freeze(log, domain="west")
     copied(log, first, 10)
     second = freeze(log)
@@ -119,7 +119,7 @@ def test_a_freeze_is_not_refused_for_what_others_append(log: PaperLog) -> None:
 
 
 def test_a_copy_is_set_aside_with_the_offset_of_the_first(log: PaperLog) -> None:
-    governor = reigning(log)
+    governor = leading(log)
     first = log.say(intents.ApplicationRegistered, "west", application="west.one")
     settled(governor, log)
     (copy,) = copied(log, first, 1)

@@ -61,7 +61,7 @@ class PaperRows:
         list(rows)
 
 
-def reigning(
+def leading(
     log: PaperLog,
     copy: Callable[[Copy], None] = lambda _: None,
     bounds: Bounds = DEFAULT_BOUNDS,
@@ -84,7 +84,7 @@ def test_what_arrives_during_a_step_is_decided_by_a_later_one(
     """Records are folded on the event loop while a step runs in its thread."""
     log = PaperLog(checks={"topic_exists": Never()})
     story.domains(log)
-    governor = reigning(log)
+    governor = leading(log)
     waiting = log.say(intents.ProductPublished, "east", **story.product())
     governor.fold(log.records)
     late: list[int] = []
@@ -106,10 +106,10 @@ def test_what_arrives_during_a_step_is_decided_by_a_later_one(
     assert "east.late" in governor.image.identity.applications
 
 
-def test_a_new_reign_takes_up_what_the_last_one_had_in_hand() -> None:
+def test_a_new_leadership_takes_up_what_the_last_one_had_in_hand() -> None:
     log = PaperLog(checks={"topic_exists": Never()})
     story.domains(log)
-    governor = reigning(log)
+    governor = leading(log)
     log.say(intents.ApplicationRegistered, "east", application="east.open")
     governor.fold(log.records)
     governor._turns.clear()
@@ -124,10 +124,10 @@ def test_a_new_reign_takes_up_what_the_last_one_had_in_hand() -> None:
 
 def test_the_governors_image_is_the_replay() -> None:
     log = PaperLog()
-    governor = reigning(log)
+    governor = leading(log)
     story.published(log)
     governor.fold(log.records)
-    again = reigning(log)
+    again = leading(log)
     assert again.image.catalog == governor.image.catalog
 
 
@@ -144,7 +144,7 @@ def publications(log: PaperLog, count: int) -> list[int]:
 def test_a_step_costs_the_same_however_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     log = PaperLog(checks={"topic_exists": Never()})
     story.domains(log)
-    governor = reigning(log)
+    governor = leading(log)
     publications(log, 5 * AGAIN)
     governor.fold(log.records)
     settle(governor, log)
@@ -177,7 +177,7 @@ def test_what_an_operator_says_is_judged_next_however_dear_the_others_are(
     """A thousand intents of one domain, each of which waits, once were judged in one step."""
     log = PaperLog(checks={"topic_exists": Never()})
     story.domains(log)
-    governor = reigning(log)
+    governor = leading(log)
     publications(log, 40)
     governor.fold(log.records)
     dear, freeze = Dear(monkeypatch), list[int]()
@@ -202,7 +202,7 @@ def test_dear_intents_that_wait_and_those_that_arrive_take_turns(
 ) -> None:
     log = PaperLog(checks={"topic_exists": Never()})
     story.domains(log)
-    governor = reigning(log)
+    governor = leading(log)
     waiting = publications(log, 5)
     governor.fold(log.records)
     settle(governor, log)
@@ -218,7 +218,7 @@ def test_dear_intents_that_wait_and_those_that_arrive_take_turns(
 def test_a_check_that_came_out_is_looked_at_before_all_that_wait() -> None:
     log = PaperLog(checks={"topic_exists": Never(), "schema_registered": Never()})
     story.domains(log)
-    governor = reigning(log)
+    governor = leading(log)
     offsets = publications(log, 3 * AGAIN)
     governor.fold(log.records)
     settle(governor, log)
@@ -235,7 +235,7 @@ def dear_checks(count: int, monkeypatch: pytest.MonkeyPatch) -> tuple[PaperLog, 
     """East's publications, a check of each of which came out; every judgement is dear."""
     log = PaperLog(checks={"topic_exists": Never(), "schema_registered": Never()})
     story.domains(log)
-    governor = reigning(log)
+    governor = leading(log)
     offsets = publications(log, count)
     governor.fold(log.records)
     settle(governor, log)
@@ -302,7 +302,7 @@ def test_what_this_process_has_signed_is_not_verified_again(
 ) -> None:
     log = PaperLog()
     story.domains(log)
-    governor = reigning(log)
+    governor = leading(log)
     log.say(intents.ApplicationRegistered, "west", application="west.a")
     governor.fold(log.records)
     records, verified = governor.step(), list[bytes]()
@@ -329,7 +329,7 @@ def test_a_governor_whose_key_was_revoked_says_no_more() -> None:
     """Each of its words would be set aside by the next one, and that one's too."""
     log = PaperLog()
     story.domains(log)
-    governor = reigning(log)
+    governor = leading(log)
     log.introduce_key(MeshRole.GOVERNOR, "second governor")
     log.revoke_key("governor")
     log.say(intents.ApplicationRegistered, "east", application="east.late")
@@ -345,7 +345,7 @@ def test_times_run_out_one_after_the_other_however_many_wait(
 ) -> None:
     log = PaperLog(checks={"topic_exists": Never()})
     story.domains(log)
-    governor = reigning(log)
+    governor = leading(log)
     publications(log, 3 * AGAIN)
     governor.fold(log.records)
     settle(governor, log)
@@ -363,7 +363,7 @@ def test_a_machine_whose_clock_is_an_hour_off_waits_for_a_check_as_long_as_other
     story.domains(log)
     wrong = time.time() + hours * 3600
     monkeypatch.setattr(time, "time", lambda: wrong)
-    governor = reigning(log)
+    governor = leading(log)
     (waiting,) = publications(log, 1)
     governor.fold(log.records)
     settle(governor, log)
@@ -403,7 +403,7 @@ def test_one_step_decides_many_records_each_on_those_before_it(
     monkeypatch.setattr(module, "BATCH_S", 60)
     log = PaperLog()
     story.domains(log)
-    governor = reigning(log)
+    governor = leading(log)
     for name in ("one", "two", "one"):
         log.say(intents.ApplicationRegistered, "east", application=f"east.{name}")
     governor.fold(log.records)
@@ -422,7 +422,7 @@ def test_a_freeze_is_decided_before_what_the_domain_has_said() -> None:
     """The domain writes more than is decided at once; what was undecided is then refused."""
     log = PaperLog()
     story.domains(log)
-    governor = reigning(log)
+    governor = leading(log)
     said = [
         log.say(intents.ApplicationRegistered, "east", application=f"east.a{number}")
         for number in range(20)
@@ -444,7 +444,7 @@ def test_a_domain_that_floods_delays_no_other_one(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(module, "BATCH_S", 60.0)
     log = PaperLog()
     story.domains(log)
-    governor = reigning(log)
+    governor = leading(log)
     for number in range(20):
         log.say(intents.ApplicationRegistered, "east", application=f"east.a{number}")
     quiet = log.say(intents.ApplicationRegistered, "west", application="west.quiet")
@@ -462,7 +462,7 @@ def garbage(log: PaperLog) -> int:
 def test_a_flood_of_garbage_is_one_decision_and_a_few_copies() -> None:
     log, copies = PaperLog(), list[Copy]()
     story.domains(log)
-    governor = reigning(log, copies.append)
+    governor = leading(log, copies.append)
     offsets = [garbage(log) for _ in range(300)]
     good = log.say(intents.ApplicationRegistered, "east", application="east.good")
     governor.fold(log.records)
@@ -481,7 +481,7 @@ def test_a_flood_of_garbage_is_one_decision_and_a_few_copies() -> None:
 
 def test_a_single_unusable_record_is_copied_with_its_reason() -> None:
     log, copies = PaperLog(), list[Copy]()
-    governor = reigning(log, copies.append)
+    governor = leading(log, copies.append)
     offset = garbage(log)
     governor.fold(log.records)
     settle(governor, log)
@@ -496,7 +496,7 @@ def test_undecided_garbage_costs_the_governor_no_bytes_for_each_record() -> None
     """Who stands by folds the flood, and another governor decides it."""
     log = PaperLog()
     story.domains(log)
-    governor = reigning(log)
+    governor = leading(log)
     for _ in range(100):
         garbage(log)
     governor.fold(log.records)
@@ -511,7 +511,7 @@ def test_undecided_garbage_costs_the_governor_no_bytes_for_each_record() -> None
 def test_a_range_of_another_governor_frees_what_it_swallows() -> None:
     log = PaperLog()
     story.domains(log)
-    governor = reigning(log)
+    governor = leading(log)
     garbage(log)
     log.say(intents.ApplicationRegistered, "east", application="east.good")
     garbage(log)
@@ -529,7 +529,7 @@ def test_a_governor_says_at_its_start_what_a_domain_may_have() -> None:
     log = PaperLog()
     story.domains(log)
     bounds = Bounds(undecided=2, ids=1000, quotas=Quotas(1, 2, 3, 4, 5, 6, 7))
-    governor = reigning(log, bounds=bounds)
+    governor = leading(log, bounds=bounds)
     assert governor.image.bounds == bounds
     for name in ("one", "two", "three"):
         log.say(intents.ApplicationRegistered, "east", application=f"east.{name}")
@@ -546,7 +546,7 @@ def test_a_governor_says_at_its_start_what_a_domain_may_have() -> None:
 def test_ranges_do_not_delay_what_an_operator_signs() -> None:
     log = PaperLog()
     story.domains(log)
-    governor = reigning(log)
+    governor = leading(log)
     for _ in range(100):
         garbage(log)
     until = at(log.now + 3_600_000)
@@ -601,7 +601,7 @@ def test_a_step_beside_the_fold_finds_all_that_its_image_calls_for(
     log = PaperLog()
     story.published(log)
     request = story.request(log)
-    governor = reigning(log)
+    governor = leading(log)
     settle(governor, log)
     match what:
         case "intent":
@@ -643,7 +643,7 @@ def test_a_start_beside_the_fold_queues_what_is_half_folded(
     """The fold has noted a record for the epoch before, and not published it yet."""
     log = PaperLog()
     story.domains(log)
-    governor = reigning(log)
+    governor = leading(log)
     lock = governor._rows.lock = WatchedLock()  # type: ignore[assignment]
     offset = log.say(intents.ApplicationRegistered, "east", application="east.new")
     starting = threading.Thread(target=lambda: (governor.start(), lock.asked.set()))
@@ -668,7 +668,7 @@ def test_a_step_passes_over_what_another_governor_has_decided_meanwhile(
 ) -> None:
     log = PaperLog()
     story.domains(log)
-    governor = reigning(log)
+    governor = leading(log)
     wrong = log.make(intents.ApplicationRegistered, "west", application="west.new")
     offset = log.append(wrong, by="east")
     governor.fold(log.records)
@@ -699,7 +699,7 @@ def waiting_for_checks() -> tuple[PaperLog, Governor]:
     log = PaperLog()
     story.published(log)
     log.checks = SLOW
-    return log, reigning(log)
+    return log, leading(log)
 
 
 def passed(governor: Governor, log: PaperLog, offset: int, *checks: str) -> None:
@@ -741,7 +741,7 @@ def test_what_a_domain_says_about_one_product_is_decided_in_its_order(restarted:
     settle(governor, log)
     assert decided_of(log, said) == []
     if restarted:
-        governor = reigning(log)
+        governor = leading(log)
         settle(governor, log)
     assert governor.waiting().keys() == {said[0]}, "the check of the fourth is not begun"
     said += words(log, "..")
@@ -769,7 +769,7 @@ def test_a_revocation_behind_a_grant_that_waits_ends_it() -> None:
     story.published(log)
     asked = [story.request(log, consumer) for consumer in ("west", "north")]
     log.checks = SLOW
-    governor = reigning(log)
+    governor = leading(log)
     about = [{"product": story.PRODUCT, "request": one, "reason": "so"} for one in asked]
     grants = [log.say(intents.AccessGranted, "east", **one) for one in about]
     revoked = log.say(intents.AccessRevoked, "east", **about[0])

@@ -86,7 +86,7 @@ def fold_over(governor: Folding) -> LogFold:
 
 
 def test_a_read_that_is_cancelled_takes_no_record_from_the_next_one(log: Log) -> None:
-    """A rebalance cancels whoever reads; its thread goes on beside the next reign's."""
+    """A rebalance cancels whoever reads; its thread goes on beside the next leadership's."""
     governor = Folding()
 
     async def scene() -> None:

@@ -76,12 +76,12 @@ def test_what_is_said_after_the_start_is_not_waited_for() -> None:
 def test_a_worker_is_ready_while_one_domains_old_intents_wait() -> None:
     log, nothing = begun(), cast("Any", None)
     east = said(log, "east", 9)
-    governor = SimpleNamespace(reigns=True, metrics=Metrics(), waiting=dict, image=log.image)
+    governor = SimpleNamespace(leads=True, metrics=Metrics(), waiting=dict, image=log.image)
 
     async def states() -> list[bool]:
         worker = Worker(cast("Any", governor), nothing, nothing, nothing, [])
         epoch = log.start_governor()
-        worker._reign = cast("Any", SimpleNamespace(silence=0.0, alone_in=0.0, epoch=epoch))
+        worker._leadership = cast("Any", SimpleNamespace(silence=0.0, alone_in=0.0, epoch=epoch))
         worker._backlog = Backlog(log.image, epoch)
         seen = []
         for offset in (None, east[0]):

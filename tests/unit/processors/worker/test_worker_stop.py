@@ -8,22 +8,22 @@ import pytest
 
 from mesh_events.intents import DomainThawed
 from mesh_events.record import Record
-from processors.controllers.controller import Reign, ReignOverError
+from processors.controllers.controller import Leadership, NotLeaderError
 from processors.governor.governor import Governor
 from processors.worker import worker as module
+from processors.worker.leadership import LeaderLease, now
 from processors.worker.metrics import Metrics
-from processors.worker.reign import LogReign, now
 from processors.worker.worker import Worker
 from projections.image import Image
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key
 
 
-class Reigning:
+class Leading:
     """A governor whose image stands still, as in a worker that the log was taken from."""
 
     image = PaperLog().image
-    reigns = True
+    leads = True
     waits = 0
     metrics = Metrics()
     waiting = dict
@@ -36,7 +36,7 @@ def test_the_age_of_an_intent_is_told_by_the_meshs_clock(broker_ahead_ms: int) -
     story.domains(log)
     log.operator(DomainThawed, domain="east", reason="it was a mistake")
     [entry] = log.image.intents.undecided.values()
-    governor = cast("Any", Reigning())
+    governor = cast("Any", Leading())
     governor.watch = SimpleNamespace(describe=dict)
     governor.image = log.image._replace(skew=broker_ahead_ms)
     governor.time = entry.time - broker_ahead_ms + 5_000
@@ -53,8 +53,8 @@ def test_a_worker_is_not_ready_before_each_controller_has_compared_once() -> Non
     began = now()
 
     async def states() -> tuple[bool, bool, bool]:
-        worker = Worker(cast("Any", Reigning()), nothing, nothing, nothing, [Idle()])
-        worker._reign = cast("Any", SimpleNamespace(silence=0.0, alone_in=0.0, epoch=0))
+        worker = Worker(cast("Any", Leading()), nothing, nothing, nothing, [Idle()])
+        worker._leadership = cast("Any", SimpleNamespace(silence=0.0, alone_in=0.0, epoch=0))
         worker._opened = began
         early = worker.ready
         worker._compared.add(Idle.name)
@@ -71,8 +71,8 @@ class Idle:
 
     name = "idle"
 
-    def reconcile(self, image: Image, reign: Reign) -> None:
-        del image, reign
+    def reconcile(self, image: Image, leadership: Leadership) -> None:
+        del image, leadership
 
 
 class DeafWorker(Worker):
@@ -82,9 +82,9 @@ class DeafWorker(Worker):
     waits: asyncio.Event
 
     async def _reached(
-        self, reign: LogReign, offset: int, seconds: float, waits: int | None = None
+        self, leadership: LeaderLease, offset: int, seconds: float, waits: int | None = None
     ) -> bool:
-        del reign, offset, seconds, waits
+        del leadership, offset, seconds, waits
         self.waits.set()
         try:
             await asyncio.sleep(0.01)
@@ -97,12 +97,12 @@ class DeafWorker(Worker):
 
 async def stopped_after_work() -> DeafWorker:
     nothing, controller = cast("Any", None), Idle()
-    worker = DeafWorker(cast("Governor", Reigning()), nothing, nothing, nothing, [controller])
+    worker = DeafWorker(cast("Governor", Leading()), nothing, nothing, nothing, [controller])
     worker.waits = asyncio.Event()
-    worker._reign = LogReign(
-        Reigning.image.epoch, nothing, key("controller"), lambda: Reigning.image, now()
+    worker._leadership = LeaderLease(
+        Leading.image.epoch, nothing, key("controller"), lambda: Leading.image, now()
     )
-    worker._tasks = [asyncio.create_task(worker._keep(controller, worker._reign))]
+    worker._tasks = [asyncio.create_task(worker._keep(controller, worker._leadership))]
     await asyncio.wait_for(worker.waits.wait(), 5)
     await asyncio.wait_for(worker.stop(), 5)
     return worker
@@ -123,18 +123,18 @@ class Talker:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.spoke, self._loop = asyncio.Event(), loop
 
-    def reconcile(self, image: Image, reign: Reign) -> None:
-        cast("Any", reign)._reported = image.offset + 1
+    def reconcile(self, image: Image, leadership: Leadership) -> None:
+        cast("Any", leadership)._reported = image.offset + 1
         self._loop.call_soon_threadsafe(self.spoke.set)
 
 
 async def stopped_behind_a_report(worker: Worker, controller: Talker) -> None:
     """The controller's job ends by itself, as it must when its cancellation is lost."""
-    reign = LogReign(
-        Reigning.image.epoch, cast("Any", None), key("controller"), lambda: Reigning.image, now()
+    leadership = LeaderLease(
+        Leading.image.epoch, cast("Any", None), key("controller"), lambda: Leading.image, now()
     )
-    worker._reign = reign
-    job = asyncio.create_task(worker._keep(controller, reign))
+    worker._leadership = leadership
+    job = asyncio.create_task(worker._keep(controller, leadership))
     await controller.spoke.wait()
     await worker.stop()
     await asyncio.wait_for(job, 5)
@@ -145,7 +145,7 @@ def test_a_report_that_will_not_be_folded_does_not_hold_up_the_stop() -> None:
 
     async def scene() -> None:
         nothing, controller = cast("Any", None), Talker(asyncio.get_running_loop())
-        worker = Worker(cast("Governor", Reigning()), nothing, nothing, nothing, [controller])
+        worker = Worker(cast("Governor", Leading()), nothing, nothing, nothing, [controller])
         await stopped_behind_a_report(worker, controller)
 
     asyncio.run(scene())
@@ -154,10 +154,10 @@ def test_a_report_that_will_not_be_folded_does_not_hold_up_the_stop() -> None:
 async def cancelled_while_its_wait_runs_out() -> BaseException | None:
     """A job whose time is up cannot have the lock yet, and just then it is cancelled."""
     nothing = cast("Any", None)
-    worker = Worker(cast("Governor", Reigning()), nothing, nothing, nothing, [])
-    reign = LogReign(0, nothing, key("controller"), lambda: Reigning.image, now())
-    worker._reign = reign
-    job = asyncio.create_task(worker._reached(reign, Reigning.image.offset + 1, 0.05))
+    worker = Worker(cast("Governor", Leading()), nothing, nothing, nothing, [])
+    leadership = LeaderLease(0, nothing, key("controller"), lambda: Leading.image, now())
+    worker._leadership = leadership
+    job = asyncio.create_task(worker._reached(leadership, Leading.image.offset + 1, 0.05))
     await asyncio.sleep(0.01)
     async with worker._changed:
         # the lock is held, as by those who woke up at the same moment
@@ -177,20 +177,22 @@ def test_a_job_cancelled_at_the_end_of_its_wait_ends_and_is_no_failure() -> None
 def test_a_successor_does_nothing_while_its_predecessor_may_still_act() -> None:
     nothing, asked = cast("Any", None), now()
 
-    def reign(alone_from: float) -> LogReign:
+    def leadership(alone_from: float) -> LeaderLease:
         image = PaperLog().image
-        return LogReign(image.epoch, nothing, key("controller"), lambda: image, asked, alone_from)
+        return LeaderLease(
+            image.epoch, nothing, key("controller"), lambda: image, asked, alone_from
+        )
 
-    early = reign(asked + 3600)
-    early.check_reign()
-    with pytest.raises(ReignOverError, match=r"an earlier governor may act for another 3\d+"):
+    early = leadership(asked + 3600)
+    early.check_leadership()
+    with pytest.raises(NotLeaderError, match=r"an earlier governor may act for another 3\d+"):
         early.check()
-    with pytest.raises(ReignOverError, match="an earlier governor"):
+    with pytest.raises(NotLeaderError, match="an earlier governor"):
         early.report(nothing)
-    reign(asked).check()
+    leadership(asked).check()
 
 
-class Silent(Reigning):
+class Silent(Leading):
     """A governor that counts its starts."""
 
     starts = 0
@@ -204,7 +206,7 @@ class Silent(Reigning):
 
 
 async def overtaken_while_it_waits() -> tuple[Silent, Worker]:
-    """A job of the last reign takes a moment to end; meanwhile Kafka takes the log away."""
+    """A job of the last leadership takes a moment to end; meanwhile Kafka takes the log away."""
     nothing, governor, ends = cast("Any", None), Silent(), asyncio.Event()
     worker = Worker(cast("Governor", governor), nothing, nothing, nothing, [])
 
@@ -225,13 +227,13 @@ async def overtaken_while_it_waits() -> tuple[Silent, Worker]:
     return governor, worker
 
 
-def test_a_worker_that_lost_the_log_while_it_waited_starts_no_reign() -> None:
+def test_a_worker_that_lost_the_log_while_it_waited_starts_no_leadership() -> None:
     governor, worker = asyncio.run(overtaken_while_it_waits())
     assert governor.starts == 0
     assert worker._standby._waits.is_set()
 
 
-class Folding(Reigning):
+class Folding(Leading):
     """A governor that folds what it is given, in order, as the real one."""
 
     def __init__(self, log: PaperLog, folded: int) -> None:
@@ -269,8 +271,8 @@ class Rounds:
     def __init__(self) -> None:
         self.began: list[float] = []
 
-    def reconcile(self, image: Image, reign: Reign) -> None:
-        del image, reign
+    def reconcile(self, image: Image, leadership: Leadership) -> None:
+        del image, leadership
         self.began.append(now())
 
 
@@ -280,14 +282,14 @@ def test_a_controller_looks_again_when_a_record_begins_to_wait_and_not_too_often
     monkeypatch.setattr(module, "CONTROLLER_PERIOD_S", 3600)
 
     async def scene() -> tuple[float, float]:
-        governor, nothing, controller = Reigning(), cast("Any", None), Rounds()
+        governor, nothing, controller = Leading(), cast("Any", None), Rounds()
         worker = Worker(cast("Governor", governor), nothing, nothing, nothing, [controller])
-        reign = LogReign(
+        leadership = LeaderLease(
             governor.image.epoch, nothing, key("controller"), lambda: governor.image, now()
         )
-        worker._reign = reign
+        worker._leadership = leadership
         start = now()
-        job = asyncio.create_task(worker._keep(controller, reign))
+        job = asyncio.create_task(worker._keep(controller, leadership))
         async with asyncio.timeout(20):
             while len(controller.began) < 3:
                 governor.waits += 1

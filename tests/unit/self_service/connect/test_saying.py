@@ -30,7 +30,7 @@ class Unheard:
 
     @contextmanager
     def emitter(self, *_: object) -> Iterator["Unheard"]:
-        """The voice of a caller; see `Mesh`."""
+        """The reporter of a caller; see `Mesh`."""
         if not self.reached:
             raise self.error
         yield self

@@ -134,8 +134,8 @@ class Hanging(MemoryCluster):
         return super().topic(name)
 
 
-class Telling:
-    """A reign that keeps whose checks came out."""
+class Reports:
+    """A leadership that keeps whose checks came out."""
 
     last_report = -1
 
@@ -163,11 +163,11 @@ def test_a_check_of_one_domain_that_hangs_delays_no_other_domains(check: str) ->
     gate = threading.Event()
     cluster = Hanging(gate if check == "topic_exists" else _open())
     registry = Slow(gate if check == "schema_registered" else _open())
-    reign, lanes = Telling(log), SideBySide("checks")
+    leadership, lanes = Reports(log), SideBySide("checks")
     controller = ChecksController(lambda *_: cluster, registry, lambda: waiting(log), lanes)  # type: ignore[arg-type,return-value]
     try:
-        controller.reconcile(log.image, reign)  # type: ignore[arg-type]
-        eventually(lambda: ("north", check) in reign.told, "north's check comes out", 20)
+        controller.reconcile(log.image, leadership)  # type: ignore[arg-type]
+        eventually(lambda: ("north", check) in leadership.told, "north's check comes out", 20)
     finally:
         gate.set()
 
@@ -192,18 +192,18 @@ def test_a_text_that_is_parsed_for_long_delays_no_other_domains_texts(
     cluster = MemoryCluster("east")
     for domain in ("east", "north"):
         cluster.create_topic(f"{domain}.t", 1, {})
-    reign, lanes = Telling(log), SideBySide("checks")
+    leadership, lanes = Reports(log), SideBySide("checks")
     controller = ChecksController(lambda *_: cluster, Slow(_open()), lambda: waiting(log), lanes)  # type: ignore[arg-type,return-value]
     try:
-        controller.reconcile(log.image, reign)  # type: ignore[arg-type]
-        eventually(lambda: ("north", "statement_sound") in reign.told, "north's is parsed", 20)
-        assert ("east", "statement_sound") not in reign.told
+        controller.reconcile(log.image, leadership)  # type: ignore[arg-type]
+        eventually(lambda: ("north", "statement_sound") in leadership.told, "north's is parsed", 20)
+        assert ("east", "statement_sound") not in leadership.told
     finally:
         gate.set()
 
 
 class Outcomes:
-    """A reign that keeps what is reported."""
+    """A leadership that keeps what is reported."""
 
     def __init__(self) -> None:
         self.facts: list[Fact] = []
@@ -243,7 +243,7 @@ def test_a_grant_whose_link_could_not_start_is_refused_as_the_link_would_fail(
 
 
 class Narrow(Outcomes):
-    """A reign whose log takes no fact with so much evidence."""
+    """A leadership whose log takes no fact with so much evidence."""
 
     def report(self, fact: Fact) -> None:
         assert isinstance(fact, CheckPassed | CheckFailed)
@@ -326,7 +326,7 @@ def test_a_schema_with_half_of_a_surrogate_pair_is_refused(
 
 
 class Written(Outcomes):
-    """A reign that encodes what is reported, as for the log."""
+    """A leadership that encodes what is reported, as for the log."""
 
     def report(self, fact: Fact) -> None:
         fact = fact.shortened()
@@ -336,7 +336,7 @@ class Written(Outcomes):
 
 
 class Broken(Outcomes):
-    """A reign that has no way to report what was found for one check."""
+    """A leadership that has no way to report what was found for one check."""
 
     def report(self, fact: Fact) -> None:
         if type(fact) is CheckFailed:
@@ -400,7 +400,7 @@ class Starting:
 
 
 class Listening:
-    """A reign that keeps what is reported on the schema."""
+    """A leadership that keeps what is reported on the schema."""
 
     def __init__(self) -> None:
         self.said: list[Fact] = []
@@ -438,13 +438,13 @@ def test_a_registry_must_lack_a_schema_for_a_while(
     log = PaperLog(checks={"topic_exists": Never(), "schema_registered": Never()})
     story.domains(log)
     publications(log, "east", 1)
-    cluster, registry, reign = MemoryCluster("east"), Starting(*answers), Listening()
+    cluster, registry, leadership = MemoryCluster("east"), Starting(*answers), Listening()
     controller = ChecksController(lambda *_: cluster, registry, lambda: waiting(log))  # type: ignore[arg-type,return-value]
     for wait in (*seconds, 0.0):
-        assert reign.said == []
-        controller.reconcile(log.image, reign)  # type: ignore[arg-type]
+        assert leadership.said == []
+        controller.reconcile(log.image, leadership)  # type: ignore[arg-type]
         now += wait
-    assert [type(one) for one in reign.said] == expected
+    assert [type(one) for one in leadership.said] == expected
 
 
 def test_only_what_is_looked_at_ever_waits() -> None:

@@ -85,7 +85,7 @@ def test_a_run_that_the_log_does_not_count_has_no_lineage(made: MemoryConnector)
     # it is stopped while the look goes on that finds it running
     made.say(ConnectorStopped)
     made.time += 2
-    made.controller.reconcile(before, made.reign)
+    made.controller.reconcile(before, made.leadership)
     assert made.said() == ["Activated"]
     assert made.connector.run is None
     made.look(times=4)
@@ -144,7 +144,7 @@ def test_a_failed_task_is_started_again_ever_less_often_and_told_once(
     assert waits[0] <= 3
     assert waits[-1] >= 200
     assert made.said() == ["Activated", "task_failed"]
-    failed = made.reign.facts[-1]
+    failed = made.leadership.facts[-1]
     assert isinstance(failed, ConnectorFailed)
     assert failed.tasks == [0]
     assert "task 0: DataException" in failed.reason
@@ -162,7 +162,7 @@ def test_what_was_helped_is_told_when_it_goes_on_running(made: MemoryConnector) 
     assert made.said() == ["Activated", "task_failed"]
     made.look(1.0, times=5)
     assert made.said() == ["Activated", "task_failed", "Activated"]
-    again = made.reign.facts[-1]
+    again = made.leadership.facts[-1]
     assert isinstance(again, ConnectorActivated)
     assert again.restarts == 1
     assert made.connector.restarts == 1
@@ -200,7 +200,7 @@ def test_a_record_value_in_a_trace_is_in_a_local_file_and_not_on_the_log(
     )
     made.look()
     assert "PSQLException" in (made.connector.failure or "")
-    assert "4711" not in repr((made.reign.facts, made.log.image, made.lineage.told))
+    assert "4711" not in repr((made.leadership.facts, made.log.image, made.lineage.told))
     assert "4711" in made.errors.path("connector", NAME, "task_failed").read_text()
 
 
@@ -764,7 +764,7 @@ def test_the_first_look_of_a_worker_reports_what_does_not_run(
     assert made.connector.state is ConnectorState.FAILED
 
 
-def test_the_first_look_of_a_reign_reports_what_does_not_run(made: MemoryConnector) -> None:
+def test_the_first_look_of_a_leadership_reports_what_does_not_run(made: MemoryConnector) -> None:
     made.add()
     made.look(times=2)
     made.api.down = True
@@ -874,7 +874,7 @@ def test_a_right_is_not_given_again_by_an_older_state(made: MemoryConnector) -> 
     story.answer(made.log, intents.AccessRevoked, asked)
     made.east.withdraw(made.east.rights(principal=principal))
     made.time += 60
-    made.controller.reconcile(old, made.reign)
+    made.controller.reconcile(old, made.leadership)
     assert not made.east.rights(principal=principal)
 
 

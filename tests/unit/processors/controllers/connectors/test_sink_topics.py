@@ -317,7 +317,7 @@ def test_its_rights_go_while_connect_is_silent(made: MemoryConnector) -> None:
 
 def test_a_topic_id_is_of_what_the_fact_names_and_the_sink_reads(made: MemoryConnector) -> None:
     add(made)
-    last = made.reign.facts[-1]
+    last = made.leadership.facts[-1]
     assert isinstance(last, ConnectorActivated)
     strange = last.model_copy(
         update={

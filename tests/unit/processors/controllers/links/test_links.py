@@ -15,7 +15,7 @@ from mesh_events.facts import (
 from mesh_events.intents import OnRevoke
 from processors.acls.running import Running as Explained
 from processors.clusters.rights import Acl, Binding, Operation, reader
-from processors.controllers.controller import ReignOverError
+from processors.controllers.controller import NotLeaderError
 from processors.controllers.flows import fence
 from processors.controllers.flows.fence import fresh_writer, is_writer, writing
 from processors.controllers.flows.flows import LOST
@@ -114,7 +114,7 @@ def test_what_an_old_producer_still_holds_never_lands(link: MemoryLink) -> None:
     assert link.findings() == []
 
 
-def test_a_second_worker_that_believes_it_still_reigns_changes_nothing(link: MemoryLink) -> None:
+def test_a_second_worker_that_believes_it_still_leads_changes_nothing(link: MemoryLink) -> None:
     """The old worker stands before its start while the new one takes over."""
     link.produce(6)
     old, calls = link.new_controller(), []
@@ -129,7 +129,7 @@ def test_a_second_worker_that_believes_it_still_reigns_changes_nothing(link: Mem
 
     image = link.desk.image
     link.desk.on_check = interrupted
-    with pytest.raises(ReignOverError):
+    with pytest.raises(NotLeaderError):
         old.reconcile(image, OverAfter(link, 5))
     link.desk.on_check = lambda: None
     link.produce(6)
@@ -139,7 +139,7 @@ def test_a_second_worker_that_believes_it_still_reigns_changes_nothing(link: Mem
 
 
 class OverAfter:
-    """The reign of a worker that has been replaced: `checks` pass, then it is over."""
+    """The leadership of a worker that has been replaced: `checks` pass, then it is over."""
 
     epoch, last_report = 0, -1
 
@@ -149,7 +149,7 @@ class OverAfter:
     def check(self) -> None:
         self._left -= 1
         if self._left < 0:
-            raise ReignOverError("another governor has started")
+            raise NotLeaderError("another governor has started")
         self._link.desk.check()
 
     def report(self, fact) -> None:
@@ -161,12 +161,12 @@ class OverAfter:
 
 
 @pytest.mark.parametrize("checks", range(12))
-def test_a_worker_that_lost_its_reign_stops_before_its_next_effect(checks: int) -> None:
+def test_a_worker_that_lost_its_leadership_stops_before_its_next_effect(checks: int) -> None:
     link = MemoryLink()
     link.produce(6)
     try:
         link.controller.reconcile(link.desk.image, OverAfter(link, checks))
-    except ReignOverError:
+    except NotLeaderError:
         link.controller = link.new_controller()
     link.settle()
     assert link.findings() == []

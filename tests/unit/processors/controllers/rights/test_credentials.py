@@ -23,8 +23,8 @@ APP = "east.app"
 
 
 @dataclass
-class LogReign:
-    """A reign whose reports stand on a paper log."""
+class LeaderLease:
+    """A leadership whose reports stand on a paper log."""
 
     log: PaperLog
     epoch: int = 0
@@ -60,12 +60,12 @@ class World:
         self.log.govern()
         self.cluster = MemoryCluster("east")
         self.secrets = SecretStore(folder)
-        self.reign = LogReign(self.log)
+        self.leadership = LeaderLease(self.log)
 
     def keep(self) -> None:
         """One round of a controller that has just started."""
         controller = CredentialsController(lambda _, __: self.cluster, self.secrets)
-        controller.reconcile(self.log.image, self.reign)
+        controller.reconcile(self.log.image, self.leadership)
 
     def stored(self) -> str:
         place = self.secrets.reference("east", APP).removeprefix("file:")
@@ -76,7 +76,7 @@ class World:
         return self.log.image
 
     def told(self, kind: type[facts.Fact]) -> list[Any]:
-        return [one for one in self.reign.told if isinstance(one, kind)]
+        return [one for one in self.leadership.told if isinstance(one, kind)]
 
     def rotate(self) -> None:
         self.log.say(intents.CredentialsRequested, "east", principal=APP, cluster="east")

@@ -27,7 +27,7 @@ BUDGET = Budget(bytes_s=1_048_576, request_percent=100)
 
 @dataclass
 class Epoch:
-    """A reign that reports nothing."""
+    """A leadership that reports nothing."""
 
     epoch: int = 0
     last_report: int = -1
@@ -51,7 +51,7 @@ class World:
         self.log.operator(intents.ClusterRegistered, **story.cluster("east"))
         self.log.govern()
         self.cluster = MemoryCluster("east")
-        self.reign = Epoch()
+        self.leadership = Epoch()
         self.controller = QuotasController(lambda _, __: self.cluster, BUDGET)
 
     def domains(self, *names: str) -> None:
@@ -60,7 +60,7 @@ class World:
         self.log.govern()
 
     def keep(self) -> None:
-        self.controller.reconcile(self.log.image, self.reign)
+        self.controller.reconcile(self.log.image, self.leadership)
 
 
 @pytest.fixture
@@ -130,7 +130,7 @@ def test_a_new_epoch_sets_every_quota_again(world: World) -> None:
     world.cluster.quotas.clear()
     world.keep()
     assert not world.cluster.quotas
-    world.reign.epoch += 1
+    world.leadership.epoch += 1
     world.keep()
     assert world.cluster.quotas == {"east.intents": BUDGET.share(1)}
 

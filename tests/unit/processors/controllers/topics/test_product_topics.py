@@ -10,11 +10,11 @@ from processors.clusters.drift import Finding
 from processors.clusters.rights import Acl
 from processors.controllers.rights import strangers
 from processors.controllers.topics import product_topics
-from processors.controllers.topics.drift_telling import MOST, WINDOW_S, DriftTelling
+from processors.controllers.topics.drift_reporter import MOST, WINDOW_S, DriftReporter
 from processors.controllers.topics.product_topics import ProductTopics
 from self_service.cli.mesh.failures import failures, missing_topics
 from tests import paper_story as story
-from tests.connectors.memory import PaperReign
+from tests.connectors.memory import PaperLeadership
 from tests.links.memory import MemoryCluster
 from tests.paper_log import PaperLog
 
@@ -27,22 +27,22 @@ class World:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.log, self.time = PaperLog(), 1000.0
         story.published(self.log)
-        self.east, self.reign = MemoryCluster("east"), PaperReign(self.log)
+        self.east, self.leadership = MemoryCluster("east"), PaperLeadership(self.log)
         self.east.create_topic(TOPIC, 1, {})
         patch.setattr(product_topics.time, "monotonic", lambda: self.time)
         self.topics = ProductTopics()
-        self.telling = DriftTelling("east", self.log.image, self.reign)
+        self.reporter = DriftReporter("east", self.log.image, self.leadership)
 
     def look(self, times: int = 1) -> None:
         for _ in range(times):
             self.time += strangers.LOOK_S + 1
-            self.telling.begin(self.log.image, self.reign)
-            self.topics.look(self.east, self.telling)
+            self.reporter.begin(self.log.image, self.leadership)
+            self.topics.look(self.east, self.reporter)
 
     def told(self) -> list[Fact]:
         """What was told since the last call."""
-        facts = list(self.reign.facts)
-        self.reign.facts.clear()
+        facts = list(self.leadership.facts)
+        self.leadership.facts.clear()
         return facts
 
 
@@ -108,7 +108,7 @@ def test_a_domain_that_deletes_its_topics_hides_no_right_and_no_topic_of_others(
 ) -> None:
     """Thirty facts on a cluster were told in ten minutes, whoever caused them."""
     deleted = [*of_topics("east", MOST + 10), *of_topics("north", 1)]
-    world.telling.left(deleted, drift.TOPICS)
+    world.reporter.left(deleted, drift.TOPICS)
     told = [str(one.subject) for one in world.told() if isinstance(one, DriftFound)]
     assert len(told) == MOST + 1
     assert told[-1] == "product/north.p0"
@@ -117,19 +117,19 @@ def test_a_domain_that_deletes_its_topics_hides_no_right_and_no_topic_of_others(
         *(DriftKind.FOREIGN_RIGHT, "east", "principal/mallory", -1, "mallory"),
         *(frozenset({acl}), (TOPIC,)),
     )
-    world.telling.begin(world.log.image, world.reign)
-    world.telling.left([foreign], drift.STRANGE)
+    world.reporter.begin(world.log.image, world.leadership)
+    world.reporter.left([foreign], drift.STRANGE)
     [fact] = world.told()
     assert isinstance(fact, DriftFound)
     assert fact.subject == "principal/mallory"
     # the others follow when there is room
     world.time += WINDOW_S + 1
-    world.telling.begin(world.log.image, world.reign)
-    world.telling.left(deleted, drift.TOPICS)
+    world.reporter.begin(world.log.image, world.leadership)
+    world.reporter.left(deleted, drift.TOPICS)
     assert len(world.told()) == 10
 
 
 def test_a_topic_of_another_cluster_is_not_looked_for(world: World) -> None:
-    world.telling = DriftTelling("west", world.log.image, world.reign)
+    world.reporter = DriftReporter("west", world.log.image, world.leadership)
     world.look(3)
     assert world.told() == []

@@ -9,7 +9,7 @@ from mesh_events.errors import InfrastructureError
 from mesh_events.facts import EffectFailed, LinkActivated, LinkFailed
 from mesh_events.intents import ClusterRegistered, ProductPublished
 from mesh_events.schema.definition import Definition, Reference, Version
-from processors.controllers.controller import Reign
+from processors.controllers.controller import Leadership
 from processors.controllers.flows.ends import Reach
 from processors.controllers.lanes import Job
 from processors.controllers.links.links import LinksController
@@ -21,7 +21,7 @@ from projections.image import Image
 from projections.links import State
 from spark_streams.errors import CopyError
 from tests import paper_story as story
-from tests.connectors.memory import PaperReign
+from tests.connectors.memory import PaperLeadership
 from tests.links.memory import QUICK, MemoryLink, MemoryLogs
 from tests.paper_log import PaperLog
 
@@ -305,14 +305,14 @@ class World:
         self.topic = self.log.image.catalog[story.PRODUCT].topic
         self.log.operator(ClusterRegistered, **{**story.cluster("east"), **OWN})
         self.log.govern()
-        self.reign = PaperReign(self.log)
+        self.leadership = PaperLeadership(self.log)
         self.controller = RegistriesController(self.told, clock=lambda: self.time)
 
     def look(self, seconds: float) -> int:
         """How often this look led to a carrying."""
         before = len(self.told.asked)
         self.time += seconds
-        self.controller.reconcile(self.log.image, self.reign)
+        self.controller.reconcile(self.log.image, self.leadership)
         return len(self.told.asked) - before
 
 
@@ -329,7 +329,7 @@ def test_schemas_that_cannot_be_carried_are_told_once_and_tried_again() -> None:
     world.told.fault = DIFFERS
     assert world.look(0) == 1
     assert world.look(LOOK_S) == 1
-    [fact] = [one for one in world.reign.facts if isinstance(one, EffectFailed)]
+    [fact] = [one for one in world.leadership.facts if isinstance(one, EffectFailed)]
     assert (fact.effect, fact.subject, fact.cluster) == ("carry_schemas", world.topic, "east")
     assert fact.reason == DIFFERS.reason
 
@@ -339,7 +339,7 @@ def test_an_answer_that_breaks_the_carrying_is_told_and_ends_no_round() -> None:
     world.told.fault = AttributeError("'list' object has no attribute 'get'")
     assert world.look(0) == 1
     assert world.look(LOOK_S) == 1
-    [fact] = [one for one in world.reign.facts if isinstance(one, EffectFailed)]
+    [fact] = [one for one in world.leadership.facts if isinstance(one, EffectFailed)]
     assert "the registry of cluster east answers what cannot be read (Attr" in fact.reason
 
 
@@ -349,8 +349,8 @@ class FewAtOnce:
     def __init__(self) -> None:
         self.names: list[str] = []
 
-    def run(self, jobs: Mapping[str, Job], image: Image, reign: Reign) -> None:
-        del image, reign
+    def run(self, jobs: Mapping[str, Job], image: Image, leadership: Leadership) -> None:
+        del image, leadership
         self.names = sorted(jobs)
         for name in self.names:
             jobs[name]()

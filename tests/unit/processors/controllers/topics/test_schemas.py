@@ -10,7 +10,7 @@ from mesh_events.schema.compatibility import Level
 from processors.controllers.topics import schemas
 from processors.controllers.topics.schemas import LOOK_S, SchemasController
 from tests import paper_story as story
-from tests.connectors.memory import PaperReign
+from tests.connectors.memory import PaperLeadership
 from tests.paper_log import PaperLog
 
 
@@ -35,12 +35,12 @@ class World:
     def __init__(self, level: Level = Level.BACKWARD) -> None:
         self.log, self.rules, self.time = PaperLog(), Rules(level), 100.0
         story.published(self.log)
-        self.reign = PaperReign(self.log)
+        self.leadership = PaperLeadership(self.log)
         self.controller = SchemasController(self.rules, clock=lambda: self.time)
 
     def look(self, seconds: float = 1) -> None:
         self.time += seconds
-        self.controller.reconcile(self.log.image, self.reign)
+        self.controller.reconcile(self.log.image, self.leadership)
 
 
 def test_a_published_product_is_held_to_full() -> None:
@@ -90,5 +90,5 @@ def test_each_subject_has_its_turn_however_many_come_before_it(
     image = world.log.image._replace(catalog=Map(catalog))
     for _ in subjects:
         world.time += LOOK_S
-        world.controller.reconcile(image, world.reign)
+        world.controller.reconcile(image, world.leadership)
     assert set(world.rules.levels) == subjects

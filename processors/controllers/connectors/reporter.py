@@ -15,7 +15,7 @@ from mesh_events.connectors import (
     ConnectorHalted,
 )
 from mesh_events.meta import milliseconds, new_id, shortened
-from processors.controllers.controller import Reign
+from processors.controllers.controller import Leadership
 from processors.lineage.events import Datasets, Lineage, connector_run
 from projections.connectors.state import Connector
 from projections.image import Image
@@ -25,12 +25,12 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class ConnectorTelling:
-    """One connector's voice during one look at it."""
+class ConnectorReporter:
+    """One connector's reporter during one look at it."""
 
     connector: Connector
     image: Image
-    reign: Reign
+    leadership: Leadership
     lineage: Lineage
     schema_text: Callable[[int], str | None] | None = None
 
@@ -146,8 +146,8 @@ class ConnectorTelling:
     def _report(self, kind: type[ConnectorFact], step: str, **fields: Any) -> int:
         """Report a fact; the time that it bears, ms."""
         found = self.connector
-        meta = self.reign.meta(found.id, step, found.generation, correlation=found.correlation)
-        self.reign.report(
+        meta = self.leadership.meta(found.id, step, found.generation, correlation=found.correlation)
+        self.leadership.report(
             kind(meta=meta, connector=found.id, generation=found.generation, **fields)
         )
         return milliseconds(meta.time)

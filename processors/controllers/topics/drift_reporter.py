@@ -1,4 +1,4 @@
-"""Telling the log what drifted on one cluster: once for a finding, and never too often.
+"""Reports to the log what drifted on one cluster: once for a finding, and never too often.
 
 Whoever changes rights to and fro must not be able to fill the log, which is kept for ever. So only
 `BURST` facts on the same thing, and `MOST` on a cluster, are told in `WINDOW_S` seconds. A domain
@@ -19,7 +19,7 @@ from mesh_events.intents import domain_of
 from mesh_events.meta import Meta
 from processors.clusters.drift import TOPICS, Finding, shortened
 from processors.clusters.principals import job_name
-from processors.controllers.controller import Reign
+from processors.controllers.controller import Leadership
 from projections.drift import all_left, left_at
 from projections.image import Image
 
@@ -39,7 +39,7 @@ class _Held:
 
 
 @dataclass(slots=True)
-class DriftTelling:
+class DriftReporter:
     """What was told lately of one cluster; used by one thread at a time.
 
     What a worker holds back it forgets when it ends. What is left is known from the image.
@@ -47,16 +47,16 @@ class DriftTelling:
 
     cluster: str
     image: Image
-    reign: Reign
+    leadership: Leadership
     _told: dict[_Thing, deque[float]] = field(default_factory=dict)
     # what counts together, see `_budget` -> the times of its facts
     _all: dict[str, deque[float]] = field(default_factory=dict)
     _held: dict[_Thing, _Held] = field(default_factory=dict)
     _settled: set[_Thing] = field(default_factory=set)
 
-    def begin(self, image: Image, reign: Reign) -> None:
+    def begin(self, image: Image, leadership: Leadership) -> None:
         """A new round, on what the log says now."""
-        self.image, self.reign = image, reign
+        self.image, self.leadership = image, leadership
         self._settled.clear()
 
     def repaired(self, finding: Finding) -> None:
@@ -161,13 +161,13 @@ class DriftTelling:
             drift=fact.drift.value,
             remedy=fact.remedy.value,
         )
-        self.reign.report(fact)
+        self.leadership.report(fact)
 
     def _meta(self, subject: str, kind: DriftKind, remedy: Remedy, generation: int) -> Meta:
         # the same finding on the same state of the log is the same event
         step = f"{self.cluster} {kind} {remedy} {self.image.offset}"
         correlation = subject.partition("/")[2] or subject
-        return self.reign.meta(subject, step, generation, correlation=correlation)
+        return self.leadership.meta(subject, step, generation, correlation=correlation)
 
 
 def _budget(thing: _Thing) -> str:

@@ -20,9 +20,9 @@ from mesh_events.facts import (
 )
 from mesh_events.meta import LONGEST_REASON
 from mesh_events.statements import StatementFailed
-from processors.controllers.controller import ReignOverError
-from processors.worker import reign
-from processors.worker.reign import LEASE_S, LogReign, now
+from processors.controllers.controller import NotLeaderError
+from processors.worker import leadership
+from processors.worker.leadership import LEASE_S, LeaderLease, now
 from tests.paper_log import PaperLog, key, meta
 
 LONG = "a.path.to.a.field;" * 100_000
@@ -45,7 +45,7 @@ class Appended:
 def reported(fact: Fact) -> Fact:
     """A fact as it reaches the writer."""
     image, writer = PaperLog().image, Appended()
-    of_governor = LogReign(
+    of_governor = LeaderLease(
         image.epoch, cast("LogWriter", writer), key("controller"), lambda: image, asked=now()
     )
     of_governor.report(fact)
@@ -129,28 +129,28 @@ def test_a_fact_with_short_texts_is_appended_as_it_is() -> None:
 def test_a_governor_acts_only_when_no_earlier_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each acts for a lease after it heard of the log, so the next one waits for as long."""
     clock, image, writer = [100.0], PaperLog().image, Appended()
-    monkeypatch.setattr(reign, "now", lambda: clock[0])
+    monkeypatch.setattr(leadership, "now", lambda: clock[0])
 
-    def of(alone_from: float) -> LogReign:
+    def of(alone_from: float) -> LeaderLease:
         appends = cast("LogWriter", writer)
-        return LogReign(
+        return LeaderLease(
             image.epoch, appends, key("controller"), lambda: image, clock[0], alone_from
         )
 
     earlier, later = of(0.0), of(clock[0] + LEASE_S)
     fact = AclApplied(meta=about(), subject="r1", cluster="east", generation=3, bindings=["a"])
     earlier.check()
-    with pytest.raises(ReignOverError, match=r"an earlier governor may act for another 3.0 s"):
+    with pytest.raises(NotLeaderError, match=r"an earlier governor may act for another 3.0 s"):
         later.report(fact)
     # the log is heard of all the while, by the later one alone
     clock[0] += LEASE_S - 0.01
-    later.heard(clock[0])
+    later.renew(clock[0])
     earlier.check()
-    with pytest.raises(ReignOverError, match="an earlier governor"):
+    with pytest.raises(NotLeaderError, match="an earlier governor"):
         later.check()
     assert writer.facts == []
     clock[0] += 0.02
     later.report(fact)
     assert len(writer.facts) == 1
-    with pytest.raises(ReignOverError, match="nothing heard of the log"):
+    with pytest.raises(NotLeaderError, match="nothing heard of the log"):
         earlier.check()

@@ -18,7 +18,7 @@ from mesh_events.facts import (
     LinkStopped,
 )
 from mesh_events.meta import milliseconds, new_id, shortened
-from processors.controllers.controller import Reign
+from processors.controllers.controller import Leadership
 from processors.controllers.flows.flow import Started
 from processors.lineage.events import Datasets, Lineage, link_run
 from projections.access import ENTITLED
@@ -31,12 +31,12 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
-    """One link's voice during one look at it."""
+class LinkReporter:
+    """One link's reporter during one look at it."""
 
     link: Link
     image: Image
-    reign: Reign
+    leadership: Leadership
     lineage: Lineage
     schema_text: Callable[[int], str | None]
 
@@ -128,8 +128,8 @@ class Telling:
     def _report(self, kind: type[LinkFact], step: str, **fields: Any) -> int:
         """Report a fact; the time that it bears, ms."""
         link = self.link
-        meta = self.reign.meta(link.id, step, link.generation, correlation=self.correlation)
-        self.reign.report(kind(meta=meta, link=link.id, generation=link.generation, **fields))
+        meta = self.leadership.meta(link.id, step, link.generation, correlation=self.correlation)
+        self.leadership.report(kind(meta=meta, link=link.id, generation=link.generation, **fields))
         return milliseconds(meta.time)
 
     def ended(self, run: EndedRun) -> None:

@@ -16,7 +16,7 @@ from mesh_events.statements import (
     StatementFailed,
     StatementHalted,
 )
-from processors.controllers.controller import Reign
+from processors.controllers.controller import Leadership
 from processors.controllers.flows.flow import Started
 from processors.controllers.statements.plan import StatementPlan
 from processors.lineage.events import STATEMENTS, Dataset, Datasets, JobRun, Lineage
@@ -29,12 +29,12 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class StatementTelling:
-    """One statement's voice during one look at it."""
+class StatementReporter:
+    """One statement's reporter during one look at it."""
 
     flow: Statement
     image: Image
-    reign: Reign
+    leadership: Leadership
     lineage: Lineage
 
     def activated(self, started: Started) -> None:
@@ -156,8 +156,10 @@ class StatementTelling:
     def _report(self, kind: type[StatementFact], step: str, **fields: Any) -> int:
         """Report a fact; the time that it bears, ms."""
         flow = self.flow
-        meta = self.reign.meta(flow.id, step, flow.generation, correlation=flow.correlation)
-        self.reign.report(kind(meta=meta, statement=flow.id, generation=flow.generation, **fields))
+        meta = self.leadership.meta(flow.id, step, flow.generation, correlation=flow.correlation)
+        self.leadership.report(
+            kind(meta=meta, statement=flow.id, generation=flow.generation, **fields)
+        )
         return milliseconds(meta.time)
 
 

@@ -11,7 +11,7 @@ from mesh_events.errors import ConfigurationError
 from mesh_events.facts import Fact
 from mesh_events.meta import Meta, derived_id
 from mesh_events.signing import SigningKey
-from processors.controllers.controller import ReignOverError
+from processors.controllers.controller import NotLeaderError
 from projections.identity import Role
 from projections.image import Image
 
@@ -37,8 +37,8 @@ def now() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-class LogReign:
-    """The reign of one governor, for its controllers. Safe to use from their threads.
+class LeaderLease:
+    """The leadership of one governor, for its controllers. Safe to use from their threads.
 
     Args:
         epoch: offset of the governor's start.
@@ -61,7 +61,7 @@ class LogReign:
     ) -> None:
         self._epoch, self._writer, self._key, self._current = epoch, writer, key, current
         self._over = threading.Event()
-        self._heard, self._alone_from = asked, alone_from
+        self._renewed, self._alone_from = asked, alone_from
         self._reported = -1
 
     @property
@@ -75,20 +75,20 @@ class LogReign:
         return self._reported
 
     @property
-    def silence(self) -> float:
+    def staleness(self) -> float:
         """Seconds since the fold was last known to stand at the end of the log."""
-        return now() - self._heard
+        return now() - self._renewed
 
     def end(self) -> None:
         """The log was taken away, or the worker stops."""
         self._over.set()
 
-    def heard(self, asked: float) -> None:
+    def renew(self, asked: float) -> None:
         """The fold stands at the end of the log, for which Kafka was asked at `asked` of `now`.
 
         The answer's own age is not known: who stood still between the two may be replaced by now.
         """
-        self._heard = max(self._heard, asked)
+        self._renewed = max(self._renewed, asked)
 
     @property
     def alone_in(self) -> float:
@@ -96,26 +96,26 @@ class LogReign:
         return max(0.0, self._alone_from - now())
 
     def check(self) -> None:
-        """Raise ReignOverError unless this worker may act now, and no other one may."""
-        self.check_reign()
+        """Raise NotLeaderError unless this worker may act now, and no other one may."""
+        self.check_leadership()
         if wait := self.alone_in:
-            raise ReignOverError(f"an earlier governor may act for another {wait:.1f} s")
+            raise NotLeaderError(f"an earlier governor may act for another {wait:.1f} s")
 
-    def check_reign(self) -> None:
-        """Raise ReignOverError unless this worker reigns and has heard of the log lately.
+    def check_leadership(self) -> None:
+        """Raise NotLeaderError unless this worker leads and has heard of the log lately.
 
         Raises ConfigurationError if the controller's key does not count (any more).
         """
         if self._over.is_set():
-            raise ReignOverError("the log was taken away from this worker")
+            raise NotLeaderError("the log was taken away from this worker")
         image = self._current()
         if not image.identity.has_role(self._key.public, Role.CONTROLLER):
             raise key_without_effect("controller", self._key.public)
         latest = image.epoch
         if latest != self._epoch:
-            raise ReignOverError(f"a later governor started at offset {latest}")
-        if (silence := self.silence) > LEASE_S:
-            raise ReignOverError(f"nothing heard of the log for {silence:.1f} s")
+            raise NotLeaderError(f"a later governor started at offset {latest}")
+        if (staleness := self.staleness) > LEASE_S:
+            raise NotLeaderError(f"nothing heard of the log for {staleness:.1f} s")
 
     def report(self, fact: Fact) -> None:
         """Check, then append the fact with its texts cut; wait for Kafka's acknowledgement."""
