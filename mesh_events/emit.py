@@ -1,4 +1,4 @@
-"""Saying something on the log: signed, acknowledged by Kafka, at most once on the log per call.
+"""Append events to the log: signed, acknowledged by Kafka, at most once on the log per call.
 
 with Emitter.at_home("west", actor="reporting") as west:
     receipt = west.emit(AccessRequested(meta=west.meta(), ...))

@@ -28,7 +28,7 @@ from self_service.cli.framework.options import (
     OptionalReason,
     Reading,
     Reason,
-    Saying,
+    SubmitOptions,
     command,
     noun,
     one_of,
@@ -76,7 +76,7 @@ class Meant:
     "sdm access request east.users west.analytics -r 'weekly report' --until active --timeout 600",
 )
 def request(
-    saying: Saying,
+    options: SubmitOptions,
     product: Annotated[
         str, typer.Argument(help="Product to read.", autocompletion=completion.products)
     ],
@@ -86,20 +86,23 @@ def request(
     reason: Reason,
 ) -> None:
     """Request access for an application of the current domain; the owner decides."""
-    from self_service.cli.mesh.saying import say
+    from self_service.cli.mesh.submitting import submit
 
     mesh = Mesh()
-    said = say(
+    submitted = submit(
         mesh,
-        mesh.speaker(saying.domain),
-        saying,
+        mesh.speaker(options.domain),
+        options,
         lambda meta: AccessRequested(
             meta=meta, product=product, application=application, reason=reason
         ),
     )
-    number = str(said.receipt.offset)
-    show(Detail({"number": number, "request": said.receipt.id, **said.fields()}), saying.output)
-    if said.image is None:
+    number = str(submitted.receipt.offset)
+    show(
+        Detail({"number": number, "request": submitted.receipt.id, **submitted.fields()}),
+        options.output,
+    )
+    if submitted.image is None:
         owner = domain_of(product)
         note(f"{owner} decides: `sdm access grant {number} -d {owner}`, or `deny`")
 
@@ -139,7 +142,7 @@ def list_accesses(
     "sdm access grant --product east.users --application west.analytics --until active",
 )
 def grant(
-    saying: Saying,
+    options: SubmitOptions,
     meant: Meant,
     reason: OptionalReason = "",
     on_revoke: Annotated[
@@ -165,13 +168,13 @@ def grant(
     takes what is in the product already: `sdm topic consume --follow` shows it as it comes.
     """
     how = {"reason": reason, "on_revoke": on_revoke, "engine": engine}
-    _decide(saying, meant, lambda meta, about: AccessGranted(meta=meta, **about, **how))
+    _decide(options, meant, lambda meta, about: AccessGranted(meta=meta, **about, **how))
 
 
 @command(app, "deny", "sdm access deny 41 --reason 'ask for the masked view instead'")
-def deny(saying: Saying, reason: Reason, meant: Meant) -> None:
+def deny(options: SubmitOptions, reason: Reason, meant: Meant) -> None:
     """Deny a request, as the product's owner."""
-    _decide(saying, meant, lambda meta, about: AccessDenied(meta=meta, **about, reason=reason))
+    _decide(options, meant, lambda meta, about: AccessDenied(meta=meta, **about, reason=reason))
 
 
 @command(
@@ -180,7 +183,7 @@ def deny(saying: Saying, reason: Reason, meant: Meant) -> None:
     "sdm access revoke 41 --reason 'project ended'",
     "sdm access revoke 41 -r 'project ended' --until active",
 )
-def revoke(saying: Saying, reason: Reason, meant: Meant) -> None:
+def revoke(options: SubmitOptions, reason: Reason, meant: Meant) -> None:
     """Revoke a grant, as the owner or operator, or give it back, as the consumer.
 
     --until applied waits until the rights are gone, --until active also for the copy's end. The
@@ -191,10 +194,10 @@ def revoke(saying: Saying, reason: Reason, meant: Meant) -> None:
     mesh = Mesh()
     found = meant.find(mesh)
     shown, image = _decided(
-        mesh, found, saying, lambda meta, about: AccessRevoked(meta=meta, **about, reason=reason)
+        mesh, found, options, lambda meta, about: AccessRevoked(meta=meta, **about, reason=reason)
     )
     image = image or mesh.image()
-    show(revocation.answer(image, image.access.requests[found.request], shown), saying.output)
+    show(revocation.answer(image, image.access.requests[found.request], shown), options.output)
     if next_step := revocation.next_step(image, found):
         note(next_step)
 
@@ -208,7 +211,7 @@ def revoke(saying: Saying, reason: Reason, meant: Meant) -> None:
     "sdm access credentials west --cluster east --out log.properties",
 )
 def credentials(
-    saying: Saying,
+    options: SubmitOptions,
     principal: Annotated[
         str,
         typer.Argument(
@@ -243,7 +246,7 @@ def credentials(
         wanted = Form(form)
     except ValueError:
         raise UsageError(f"--form is {form!r}: use java or librdkafka") from None
-    hand_out(Mesh(), saying, principal, wanted, out, cluster)
+    hand_out(Mesh(), options, principal, wanted, out, cluster)
 
 
 @command(
@@ -295,26 +298,31 @@ def _state(text: str | None) -> State | None:
         raise UsageError(f"{text!r} is no state of a request: use {known}") from None
 
 
-def _decide(saying: Saying, meant: Meant, make: Callable[[Meta, dict[str, str]], Intent]) -> None:
+def _decide(
+    options: SubmitOptions, meant: Meant, make: Callable[[Meta, dict[str, str]], Intent]
+) -> None:
     """Submit what `make` makes of its `meta` and of the product and id of the request."""
     mesh = Mesh()
-    shown, _ = _decided(mesh, meant.find(mesh), saying, make)
-    show(Detail(shown), saying.output)
+    shown, _ = _decided(mesh, meant.find(mesh), options, make)
+    show(Detail(shown), options.output)
 
 
 def _decided(
-    mesh: Mesh, found: Access, saying: Saying, make: Callable[[Meta, dict[str, str]], Intent]
+    mesh: Mesh,
+    found: Access,
+    options: SubmitOptions,
+    make: Callable[[Meta, dict[str, str]], Intent],
 ) -> tuple[dict[str, Any], Image | None]:
     """The fields of the answer, and the state where effects were waited for."""
-    from self_service.cli.mesh.saying import say
+    from self_service.cli.mesh.submitting import submit
 
     about = {"product": found.product, "request": found.request}
-    who = mesh.speaker(saying.domain)
-    said = say(mesh, who, saying, lambda meta: make(meta, about), cause=found.request)
+    who = mesh.speaker(options.domain)
+    submitted = submit(mesh, who, options, lambda meta: make(meta, about), cause=found.request)
     shown = {
         "product": found.product,
         "application": found.application,
         "number": lookup.number(found),
         "request": found.request,
     }
-    return {**shown, **said.fields()}, said.image
+    return {**shown, **submitted.fields()}, submitted.image

@@ -21,9 +21,9 @@ from projections.deciding.verdict import Refusal
 from projections.image import Image
 from projections.rules import names
 from projections.rules.connectors import require_allowed
-from self_service.cli.connect.saying import say_about, settings_of, shown
+from self_service.cli.connect.submitting import settings_of, shown, submit_about
 from self_service.cli.framework.exits import UsageError
-from self_service.cli.framework.options import Saying
+from self_service.cli.framework.options import SubmitOptions
 from self_service.cli.framework.output import Detail, Listing, note, show
 from self_service.cli.mesh import lookup
 from self_service.cli.mesh.context import Mesh
@@ -57,7 +57,7 @@ class Change:
     """
 
     mesh: Mesh
-    saying: Saying
+    options: SubmitOptions
     connector: str
     config: dict[str, str]
     application: str | None
@@ -71,7 +71,7 @@ class Change:
         connect = self.mesh.connect_of(domain_of(self.connector))
         application = self.application or self._reader(image)
         self._require_allowed(image, application)
-        if self.password is not None and not (self.saying.wait or dry_run):
+        if self.password is not None and not (self.options.wait or dry_run):
             raise UsageError("--password waits for the decision: leave out --no-wait")
         config, withdraw = self._with_password(connect)
         try:
@@ -79,7 +79,7 @@ class Change:
                 self._tell_faults(connect, config, image)
             else:
                 config = self._with_tables(connect, config, image)
-                if self.saying.wait:
+                if self.options.wait:
                     # the check would wait for its start a minute at most, and could not say why
                     connect.api.worker()
         except BaseException:
@@ -118,22 +118,22 @@ class Change:
             fields["since"] = self.since
         else:
             fields["description"] = description
-        said = say_about(
+        submitted = submit_about(
             self.mesh,
-            self.saying,
+            self.options,
             self.connector,
             kind,
             fields,
             refused=refused,
             active=known is None or not known.stands or known.desired == "RUNNING",
         )
-        shown(self.saying, self.connector, said, {"config": settings_of(config)})
+        shown(self.options, self.connector, submitted, {"config": settings_of(config)})
 
     def _require_fit(self, image: Image) -> None:
         with _refusing():
             names.dotted(self.connector, "a connector")
         domain = domain_of(self.connector)
-        who = self.mesh.speaker(self.saying.domain).domain
+        who = self.mesh.speaker(self.options.domain).domain
         if who != domain:
             raise RefusedError(
                 "not_your_domain", f"{who} may not write {self.connector}: only {domain} can"
@@ -218,5 +218,5 @@ class Change:
         fields = {"connector": self.connector, "valid": not faults}
         faulty = Listing(("setting", "fault"), items, "none")
         parts = {"config": settings_of(config), "faults": faulty}
-        show(Detail(fields, parts), self.saying.output)
+        show(Detail(fields, parts), self.options.output)
         connect.require_sound(self.connector, config)

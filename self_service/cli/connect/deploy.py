@@ -16,9 +16,9 @@ from self_service.cli.connect.config import (
     with_own_secret,
     with_settings,
 )
-from self_service.cli.connect.saying import standing
+from self_service.cli.connect.submitting import standing
 from self_service.cli.framework.exits import UsageError
-from self_service.cli.framework.options import Saying, SayingToWorker, command
+from self_service.cli.framework.options import StartOptions, SubmitOptions, command
 from self_service.cli.mesh import lookup
 from self_service.cli.mesh.context import Mesh
 
@@ -31,7 +31,7 @@ from self_service.cli.mesh.context import Mesh
     "sdm connect connector add shop -f connector.yaml --password file:/run/secrets/shop",
 )
 def add(
-    saying: SayingToWorker,
+    options: StartOptions,
     kind: Kind,
     name: Name,
     file: Annotated[
@@ -53,7 +53,7 @@ def add(
     task that fails is started again by itself.
     """
     mesh = Mesh()
-    domain = _domain(mesh, saying)
+    domain = _domain(mesh, options)
     connector = lookup.identity(name, domain)
     config = config_of(mesh, connector, kind, file)
     known = mesh.image().connectors.get(connector)
@@ -67,7 +67,7 @@ def add(
             f"the connector {connector} exists already, with another config: change a setting with "
             "`sdm connect connector update`, or all of it with --replace",
         )
-    change = Change(mesh, saying, connector, config, kind.application, kind.password)
+    change = Change(mesh, options, connector, config, kind.application, kind.password)
     change.settle(dry_run=dry_run, description=description)
 
 
@@ -79,7 +79,7 @@ def add(
     "sdm connect connector update shop --password file:/run/secrets/new",
 )
 def update(
-    saying: SayingToWorker,
+    options: StartOptions,
     name: Name,
     settings: Settings = None,
     unset: Annotated[
@@ -96,18 +96,18 @@ def update(
     if not settings and not unset and password is None:
         raise UsageError("what is to change? Give --set NAME=VALUE, --unset NAME or --password")
     mesh = Mesh()
-    found = standing(mesh, saying, name)
+    found = standing(mesh, options, name)
     missing = [one for one in unset or [] if one not in found.config]
     if missing:
         raise UsageError(f"{found.id} has no setting {', '.join(missing)}: describe it")
     kept = {one: value for one, value in found.config.items() if one not in (unset or [])}
     config = with_own_secret(with_settings(kept, settings), found.config)
-    change = Change(mesh, saying, found.id, config, found.application, password, found.generation)
+    change = Change(mesh, options, found.id, config, found.application, password, found.generation)
     change.settle(dry_run=dry_run)
 
 
-def _domain(mesh: Mesh, saying: Saying) -> str:
-    domain = mesh.speaker(saying.domain).domain
+def _domain(mesh: Mesh, options: SubmitOptions) -> str:
+    domain = mesh.speaker(options.domain).domain
     if domain == MESH_DOMAIN:
         raise UsageError("a connector's topics belong to a domain: give --domain NAME")
     return domain

@@ -7,55 +7,55 @@ from mesh_events.connectors import (
     ConnectorStopped,
 )
 from self_service.cli.connect.app import Name, connector_app
-from self_service.cli.connect.saying import say_about, shown, standing
-from self_service.cli.framework.options import OptionalReason, Saying, SayingToWorker, command
+from self_service.cli.connect.submitting import shown, standing, submit_about
+from self_service.cli.framework.options import OptionalReason, StartOptions, SubmitOptions, command
 from self_service.cli.framework.output import note
 from self_service.cli.mesh.context import Mesh
 from self_service.cli.topic.readers import left_dry
 
 
 @command(connector_app, "stop", "sdm connect connector stop shop --reason 'maintenance'")
-def stop(saying: SayingToWorker, name: Name, reason: OptionalReason = "") -> None:
+def stop(options: StartOptions, name: Name, reason: OptionalReason = "") -> None:
     """Let a connector stand still, without any right; `start` lets it go on where it stood.
 
     A database keeps what it still has to tell, which takes space there, until the connector goes on
     or is dropped.
     """
-    _direct(saying, name, ConnectorStopped, reason)
+    _direct(options, name, ConnectorStopped, reason)
 
 
 @command(connector_app, "start", "sdm connect connector start shop")
-def start(saying: SayingToWorker, name: Name, reason: OptionalReason = "") -> None:
+def start(options: StartOptions, name: Name, reason: OptionalReason = "") -> None:
     """Let a stopped connector go on where it stood."""
-    _direct(saying, name, ConnectorStarted, reason)
+    _direct(options, name, ConnectorStarted, reason)
 
 
 @command(connector_app, "restart", "sdm connect connector restart shop")
-def restart(saying: SayingToWorker, name: Name, reason: OptionalReason = "") -> None:
+def restart(options: StartOptions, name: Name, reason: OptionalReason = "") -> None:
     """Stop a connector and start it again, with all of its tasks."""
     mesh = Mesh()
-    found = standing(mesh, saying, name)
+    found = standing(mesh, options, name)
     if found.desired == "RUNNING":
         # the controller starts anew what was decided anew: nobody has to wait until it stands still
-        say_about(mesh, saying, found.id, ConnectorStopped, {"reason": reason}, active=False)
-    said = say_about(mesh, saying, found.id, ConnectorStarted, {"reason": reason})
-    shown(saying, found.id, said)
+        submit_about(mesh, options, found.id, ConnectorStopped, {"reason": reason}, active=False)
+    submitted = submit_about(mesh, options, found.id, ConnectorStarted, {"reason": reason})
+    shown(options, found.id, submitted)
 
 
 @command(connector_app, "drop", "sdm connect connector drop shop --reason 'replaced'")
-def drop(saying: SayingToWorker, name: Name, reason: OptionalReason = "") -> None:
+def drop(options: StartOptions, name: Name, reason: OptionalReason = "") -> None:
     """End a connector, with its login and its secrets; its topics stay the domain's.
 
     Kafka keeps its offsets: a connector that is added under the same name resumes from them and
     takes no snapshot. Under another name it starts from the beginning.
     """
     mesh = Mesh()
-    found = standing(mesh, saying, name)
+    found = standing(mesh, options, name)
     for told in left_dry(mesh.image(), found.writes):
         note(told)
-    said = say_about(mesh, saying, found.id, ConnectorDropped, {"reason": reason})
-    shown(saying, found.id, said)
-    if said.image is None:
+    submitted = submit_about(mesh, options, found.id, ConnectorDropped, {"reason": reason})
+    shown(options, found.id, submitted)
+    if submitted.image is None:
         return
     if slot := found.config.get("slot.name"):
         note(
@@ -64,7 +64,7 @@ def drop(saying: SayingToWorker, name: Name, reason: OptionalReason = "") -> Non
         )
 
 
-def _direct(saying: Saying, name: str, kind: type[ConnectorIntent], reason: str) -> None:
+def _direct(options: SubmitOptions, name: str, kind: type[ConnectorIntent], reason: str) -> None:
     mesh = Mesh()
-    found = standing(mesh, saying, name)
-    shown(saying, found.id, say_about(mesh, saying, found.id, kind, {"reason": reason}))
+    found = standing(mesh, options, name)
+    shown(options, found.id, submit_about(mesh, options, found.id, kind, {"reason": reason}))

@@ -9,7 +9,7 @@ from mesh_events.intents import domain_of
 from projections.connectors.state import Connector
 from self_service.cli.connect import workers
 from self_service.cli.connect.app import Name, connector_app
-from self_service.cli.connect.saying import settings_of
+from self_service.cli.connect.submitting import settings_of
 from self_service.cli.framework.options import OfDomain, Reading, command
 from self_service.cli.framework.output import Detail, Listing, show
 from self_service.cli.framework.times import stamp

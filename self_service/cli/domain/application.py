@@ -5,7 +5,14 @@ from typing import Annotated
 import typer
 
 from mesh_events.intents import ApplicationRegistered, domain_of
-from self_service.cli.framework.options import OfDomain, Reading, Saying, Until, command, noun
+from self_service.cli.framework.options import (
+    OfDomain,
+    Reading,
+    SubmitOptions,
+    Until,
+    command,
+    noun,
+)
 from self_service.cli.framework.output import Detail, Listing, show
 from self_service.cli.mesh.context import Mesh
 
@@ -19,22 +26,22 @@ app = noun("Applications read products; each has a login of its own.")
     "sdm application register west.analytics --description 'Weekly figures' --domain west",
 )
 def register(
-    saying: Saying,
+    options: SubmitOptions,
     name: Annotated[str, typer.Argument(help="Application id, <domain>.<name>.")],
     description: Annotated[str, typer.Option("--description", help="What it does.")] = "",
 ) -> None:
     """Register an application of the current domain, and wait until it can log in."""
-    from self_service.cli.mesh.saying import say
+    from self_service.cli.mesh.submitting import submit
 
     mesh = Mesh()
-    said = say(
+    submitted = submit(
         mesh,
-        mesh.speaker(saying.domain),
-        saying,
+        mesh.speaker(options.domain),
+        options,
         lambda meta: ApplicationRegistered(meta=meta, application=name, description=description),
         default=Until.APPLIED,
     )
-    show(Detail(said.fields()), saying.output)
+    show(Detail(submitted.fields()), options.output)
 
 
 @command(app, "list", "sdm application list", "sdm application list --of west -o yaml")

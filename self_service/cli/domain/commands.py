@@ -12,7 +12,7 @@ from projections.identity import Domain
 from projections.image import Image
 from projections.quotas.kinds import Kind, Used
 from self_service.cli.framework import completion
-from self_service.cli.framework.options import Reading, Saying, Until, command, noun
+from self_service.cli.framework.options import Reading, SubmitOptions, Until, command, noun
 from self_service.cli.framework.output import Detail, Listing, note, show
 from self_service.cli.framework.times import parse_time, present, stamp
 from self_service.cli.mesh import lookup
@@ -31,7 +31,7 @@ Name = Annotated[str, typer.Argument(help="The domain.", autocompletion=completi
     "sdm domain register west --cluster west --owner team-west --description 'Sales, west'",
 )
 def register(
-    saying: Saying,
+    options: SubmitOptions,
     name: Annotated[str, typer.Argument(help="Name, a-z, 0-9 and '-'.")],
     cluster: Annotated[
         str, typer.Option("--cluster", help="Home cluster.", autocompletion=completion.clusters)
@@ -46,7 +46,7 @@ def register(
     The operator says it. Its key is $SDM_HOME/keys/NAME.key, mode 0600.
     """
     from mesh_events.signing import SigningKey
-    from self_service.cli.mesh.saying import IntentRefusedError, say
+    from self_service.cli.mesh.submitting import IntentRefusedError, submit
 
     # before anything is read or written under this name
     judge(name)
@@ -57,10 +57,10 @@ def register(
     kept = place.exists() or known
     key = SigningKey.generate() if known else SigningKey.load_or_generate(place)
     try:
-        said = say(
+        submitted = submit(
             mesh,
             OPERATOR,
-            saying,
+            options,
             lambda meta: DomainRegistered(
                 meta=meta,
                 domain=name,
@@ -77,7 +77,7 @@ def register(
             place.unlink(missing_ok=True)
         raise
     note(f"its signing key is {place}; speak for it with `sdm switch-domain {name}`")
-    show(Detail({**said.fields(), "public_key": key.public}), saying.output)
+    show(Detail({**submitted.fields(), "public_key": key.public}), options.output)
 
 
 @command(app, "list", "sdm domain list", "sdm domain list --as-of '10m ago' -o json")

@@ -12,7 +12,7 @@ from mesh_events.kafka.connection import Connection
 from mesh_events.kafka.transport import ENCRYPTED, Tls
 from projections.image import Image
 from self_service.cli.framework.exits import NotFoundError
-from self_service.cli.framework.options import Saying, Until
+from self_service.cli.framework.options import SubmitOptions, Until
 from self_service.cli.framework.output import Detail, Format, note, show
 from self_service.cli.mesh import lookup
 from self_service.cli.mesh.context import Mesh
@@ -79,30 +79,35 @@ def login_of(settings: dict[str, str]) -> Connection:
 
 
 def hand_out(
-    mesh: Mesh, saying: Saying, principal: str, form: Form, out: Path | None, wanted: str | None
+    mesh: Mesh,
+    options: SubmitOptions,
+    principal: str,
+    form: Form,
+    out: Path | None,
+    wanted: str | None,
 ) -> None:
     """Have a login made anew, and write its settings to `out` (0600), or show them once.
 
     `wanted` is the cluster, None for the principal's home.
     """
-    from self_service.cli.mesh.saying import say
+    from self_service.cli.mesh.submitting import submit
 
     cluster = place(mesh.image(), principal, wanted)
     # what cannot be written must be known before the old password is gone
     with private_file(out) if out else nullcontext() as write:
-        said = say(
+        submitted = submit(
             mesh,
-            mesh.speaker(saying.domain),
-            saying,
+            mesh.speaker(options.domain),
+            options,
             lambda meta: CredentialsRequested(meta=meta, principal=principal, cluster=cluster),
             default=Until.APPLIED,
         )
-        if said.image is None:
+        if submitted.image is None:
             note("the settings are handed out once the login is made: ask again without --no-wait")
-            show(Detail(said.fields()), saying.output)
+            show(Detail(submitted.fields()), options.output)
             return
-        settings = client_settings(mesh.login(said.image, cluster, principal), form)
-        own = said.image.identity.clusters[cluster].registry_url
+        settings = client_settings(mesh.login(submitted.image, cluster, principal), form)
+        own = submitted.image.identity.clusters[cluster].registry_url
         registry = own or mesh.profile.registry_url
         if write is not None:
             # a comment: Kafka's clients complain of settings that are none of theirs
@@ -110,12 +115,12 @@ def hand_out(
     if out is not None:
         note(f"wrote {out}, for you alone to read (0600)")
         where = {"cluster": cluster, "registry": registry, "file": str(out.absolute())}
-        show(Detail({**said.fields(), **where}), saying.output)
-    elif saying.output is Format.TABLE:
+        show(Detail({**submitted.fields(), **where}), options.output)
+    elif options.output is Format.TABLE:
         typed = properties(settings)
         print(typed, end="")  # noqa: T201 - the answer itself, asked for with --show
     else:
-        show(Detail(settings), saying.output)
+        show(Detail(settings), options.output)
 
 
 def place(image: Image, principal: str, wanted: str | None) -> str:

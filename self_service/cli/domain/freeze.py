@@ -9,14 +9,14 @@ from mesh_events.errors import InvalidValueError
 from mesh_events.intents import DomainFrozen, DomainQuarantined, DomainReleased, DomainThawed
 from mesh_events.meta import MESH_DOMAIN
 from self_service.cli.framework import completion
-from self_service.cli.framework.options import Reason, Saying, Until, command, noun
+from self_service.cli.framework.options import Reason, SubmitOptions, Until, command, noun
 from self_service.cli.framework.output import Detail, note, show
 from self_service.cli.framework.times import parse_duration, stamp
 from self_service.cli.mesh.callers import current_domain
 from self_service.cli.mesh.context import Mesh
 
 if TYPE_CHECKING:
-    from self_service.cli.mesh.saying import Make, Said
+    from self_service.cli.mesh.submitting import Make, Submitted
 
 app = noun("Emergencies.")
 Domain = Annotated[
@@ -33,7 +33,7 @@ One = Annotated[str, typer.Argument(help="The domain.", autocompletion=completio
     "sdm freeze --all --for 1d --reason 'restoring the clusters' --domain mesh",
 )
 def freeze(
-    saying: Saying,
+    options: SubmitOptions,
     duration: Annotated[
         str, typer.Option("--for", metavar="DURATION", help="For so long, such as 90m or 2h30m.")
     ],
@@ -52,8 +52,8 @@ def freeze(
         end = datetime.now(UTC) + lasts
     except OverflowError:
         raise InvalidValueError(f"--for {duration[:80]}: the year has four digits") from None
-    said = _say(
-        saying,
+    submitted = _submit(
+        options,
         lambda meta: DomainFrozen(
             meta=meta,
             domain=domain,
@@ -62,23 +62,23 @@ def freeze(
             duration_ms=lasts // timedelta(milliseconds=1),
         ),
     )
-    if said.outcome is not None and said.outcome.clock is not None:
+    if submitted.outcome is not None and submitted.outcome.clock is not None:
         # this machine's clock may be wrong
-        end = said.outcome.clock + lasts
+        end = submitted.outcome.clock + lasts
     note(f"end it before its time with {ending('thaw', domain)}")
-    show(Detail({**said.fields(), "domain": domain, "until": stamp(end)}), saying.output)
+    show(Detail({**submitted.fields(), "domain": domain, "until": stamp(end)}), options.output)
 
 
 @command(app, "thaw", "sdm thaw west --reason 'new key registered' --domain mesh")
-def thaw(saying: Saying, reason: Reason, name: Domain = None, every: All = False) -> None:
+def thaw(options: SubmitOptions, reason: Reason, name: Domain = None, every: All = False) -> None:
     """End a freeze before its time."""
     domain = _whom(name, every=every)
-    said = _say(saying, lambda meta: DomainThawed(meta=meta, domain=domain, reason=reason))
-    show(Detail({**said.fields(), "domain": domain}), saying.output)
+    submitted = _submit(options, lambda meta: DomainThawed(meta=meta, domain=domain, reason=reason))
+    show(Detail({**submitted.fields(), "domain": domain}), options.output)
 
 
 @command(app, "quarantine", "sdm quarantine west --reason 'a laptop was stolen' --domain mesh")
-def quarantine(saying: Saying, reason: Reason, name: One) -> None:
+def quarantine(options: SubmitOptions, reason: Reason, name: One) -> None:
     """Cut a domain off until its release: nothing counts that it says, and it has no rights.
 
     Its applications can neither read nor write anything on any cluster, and its connectors stop.
@@ -87,26 +87,26 @@ def quarantine(saying: Saying, reason: Reason, name: One) -> None:
     """
     from self_service.cli.mesh.failures import ending
 
-    said = _say(
-        saying,
+    submitted = _submit(
+        options,
         lambda meta: DomainQuarantined(meta=meta, domain=name, reason=reason),
         Until.APPLIED,
     )
     note(f"end it with {ending('release', name)}")
     if current_domain(Mesh().home) == name:
         note(f"{name} cannot read the log any more: `sdm switch-domain {MESH_DOMAIN}` to go on")
-    show(Detail({**said.fields(), "domain": name}), saying.output)
+    show(Detail({**submitted.fields(), "domain": name}), options.output)
 
 
 @command(app, "release", "sdm release west --reason 'new keys and logins' --domain mesh")
-def release(saying: Saying, reason: Reason, name: One) -> None:
+def release(options: SubmitOptions, reason: Reason, name: One) -> None:
     """End a quarantine: the domain's rights come back."""
-    said = _say(
-        saying,
+    submitted = _submit(
+        options,
         lambda meta: DomainReleased(meta=meta, domain=name, reason=reason),
         Until.APPLIED,
     )
-    show(Detail({**said.fields(), "domain": name}), saying.output)
+    show(Detail({**submitted.fields(), "domain": name}), options.output)
 
 
 def _whom(name: str | None, *, every: bool) -> str:
@@ -116,8 +116,8 @@ def _whom(name: str | None, *, every: bool) -> str:
     return name or MESH_DOMAIN
 
 
-def _say(saying: Saying, make: "Make", default: Until = Until.DECIDED) -> "Said":
-    from self_service.cli.mesh.saying import say
+def _submit(options: SubmitOptions, make: "Make", default: Until = Until.DECIDED) -> "Submitted":
+    from self_service.cli.mesh.submitting import submit
 
     mesh = Mesh()
-    return say(mesh, mesh.speaker(saying.domain), saying, make, default=default)
+    return submit(mesh, mesh.speaker(options.domain), options, make, default=default)

@@ -18,8 +18,8 @@ from self_service.cli.framework.options import (
     OfDomain,
     Reading,
     Reason,
-    Saying,
     Shown,
+    SubmitOptions,
     command,
     noun,
 )
@@ -55,7 +55,7 @@ For = Annotated[
     "sdm key register --public-key 3q2-7w... --proof mZ4x... --for east --domain mesh",
 )
 def register(
-    saying: Saying,
+    options: SubmitOptions,
     file: Annotated[
         Path | None, typer.Option("--file", help="Key file; made there (0600) if it is missing.")
     ] = None,
@@ -72,7 +72,7 @@ def register(
     A key that was made elsewhere comes with a proof that somebody holds it: see `sdm key prove`.
     """
     from mesh_events.signing import SigningKey, is_proven, is_public_key
-    from self_service.cli.mesh.saying import say
+    from self_service.cli.mesh.submitting import submit
 
     if (file is None) == (public_key is None):
         raise UsageError("give either --file or --public-key")
@@ -81,7 +81,7 @@ def register(
     if (public_key is None) != (proof is None):
         raise UsageError("--public-key and --proof go together: `sdm key prove` prints both")
     mesh = Mesh()
-    who = mesh.speaker(saying.domain)
+    who = mesh.speaker(options.domain)
     domain = _of(for_domain, who.domain)
     if public_key is None or proof is None:
         key = SigningKey.load_or_generate(_in_folder(file or Path()))
@@ -89,13 +89,13 @@ def register(
     elif not is_proven(mesh.profile.root_key, domain, public_key, proof):
         raise InvalidValueError(f"--proof is not that of this key for {domain} in this mesh")
     fields = {"domain": domain, "public_key": public_key, "proof": proof}
-    said = say(
+    submitted = submit(
         mesh,
         who,
-        saying,
+        options,
         lambda meta: KeyRegistered.model_validate({"meta": meta, **fields}),
     )
-    show(Detail({**said.fields(), "public_key": public_key}), saying.output)
+    show(Detail({**submitted.fields(), "public_key": public_key}), options.output)
 
 
 @command(
@@ -138,7 +138,7 @@ def prove(
     "sdm key revoke 3q2-7w... --for east --domain mesh --reason 'left the team'",
 )
 def revoke(
-    saying: Saying,
+    options: SubmitOptions,
     public_key: Annotated[
         str,
         typer.Argument(
@@ -150,18 +150,18 @@ def revoke(
 ) -> None:
     """Revoke a key: from the decision on, nothing that it signs counts."""
     from mesh_events.signing import SigningKey
-    from self_service.cli.mesh.saying import say
+    from self_service.cli.mesh.submitting import submit
 
     mesh = Mesh()
-    who = mesh.speaker(saying.domain)
+    who = mesh.speaker(options.domain)
     domain = _of(for_domain, who.domain)
-    said = say(
+    submitted = submit(
         mesh,
         who,
-        saying,
+        options,
         lambda meta: KeyRevoked(meta=meta, domain=domain, public_key=public_key, reason=reason),
     )
-    show(Detail(said.fields()), saying.output)
+    show(Detail(submitted.fields()), options.output)
     own = key_path(mesh.home, domain)
     if own.exists() and SigningKey.load(own).public == public_key:
         note(

@@ -122,7 +122,7 @@ class Rotation:
         """Put a key that the log knows in the place of the old one, and keep that for a while."""
         made = SigningKey.load_or_generate(self._next)
         if made.public not in identity.keys:
-            self._say(
+            self._submit(
                 MeshKeyIntroduced(
                     meta=mesh_meta(new_id(), self._actor),
                     role=self._role,
@@ -149,13 +149,13 @@ class Rotation:
         identity, role = self._identity(), Role(self._role.lower())
         for public in old:
             if identity.has_role(public, role):
-                self._say(
+                self._submit(
                     MeshKeyRevoked(
                         meta=mesh_meta(new_id(), self._actor), public_key=public, reason=reason
                     )
                 )
 
-    def _say(self, event: Event) -> None:
+    def _submit(self, event: Event) -> None:
         self._writer.append(event, self._root)
 
 

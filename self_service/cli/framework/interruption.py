@@ -1,6 +1,6 @@
 """What a command has done so far, for the line that Ctrl-C ends it with.
 
-One command runs in a process. What it submits is noted by `saying`; a command that changes things
+One command runs in a process. What it submits is noted by `options`; a command that changes things
 in another way says so by `became`.
 """
 

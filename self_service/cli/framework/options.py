@@ -90,7 +90,7 @@ Timeout = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
-class Saying(Acting):
+class SubmitOptions(Acting):
     """A command that says an intent."""
 
     actor: Actor = None
@@ -105,7 +105,7 @@ class Saying(Acting):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SayingToWorker(Saying):
+class StartOptions(SubmitOptions):
     """A command that says an intent for which a domain's own server may have to be started."""
 
     timeout: Timeout = 240.0
@@ -217,7 +217,7 @@ def _spread(function: Function, name: str, path: str) -> Function:
         else:
             parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
 
-    submits = any(issubclass(kind, Saying) for kind in sets.values())
+    submits = any(issubclass(kind, SubmitOptions) for kind in sets.values())
     reads = name in _READING and not submits
 
     def call(**given: Any) -> None:
@@ -268,8 +268,8 @@ __all__ = [
     "OptionalReason",
     "Reading",
     "Reason",
-    "Saying",
     "Shown",
+    "SubmitOptions",
     "Until",
     "command",
     "noun",

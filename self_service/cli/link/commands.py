@@ -21,7 +21,7 @@ from self_service.cli.framework import completion
 from self_service.cli.framework.options import (
     OptionalReason,
     Reading,
-    Saying,
+    SubmitOptions,
     command,
     noun,
     one_of,
@@ -118,7 +118,7 @@ def describe(reading: Reading, name: Name) -> None:
     "sdm link create east.users --cluster west --engine mirrormaker",
 )
 def create(
-    saying: Saying,
+    options: SubmitOptions,
     product: Annotated[str, typer.Argument(help="Product.", autocompletion=completion.products)],
     cluster: Annotated[
         str,
@@ -137,17 +137,17 @@ def create(
     lookup.product(mesh.image(), product)
     more = {"product": product, "cluster": cluster, "reason": reason}
     name = link_id(product, cluster)
-    _say(mesh, saying, name, lambda meta: LinkCreated(meta=meta, **more, engine=engine))
+    _submit(mesh, options, name, lambda meta: LinkCreated(meta=meta, **more, engine=engine))
 
 
 @command(app, "pause", "sdm link pause east.users@west --reason 'maintenance'")
-def pause(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
+def pause(options: SubmitOptions, name: Name, reason: OptionalReason = "") -> None:
     """Let a copy stand still; the rights stay.
 
     A domain that is the only reader may pause it as well: until another one is granted.
     """
     mesh, place = _standing(name)
-    _say(mesh, saying, name, lambda meta: LinkPaused(meta=meta, **place, reason=reason))
+    _submit(mesh, options, name, lambda meta: LinkPaused(meta=meta, **place, reason=reason))
 
 
 @command(
@@ -157,7 +157,7 @@ def pause(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
     "sdm link resume east.users@west --engine mirrormaker",
 )
 def resume(
-    saying: Saying,
+    options: SubmitOptions,
     name: Name,
     reason: OptionalReason = "",
     engine: Annotated[
@@ -168,17 +168,17 @@ def resume(
     """Let a paused copy go on where it stood, also by the other engine."""
     mesh, place = _standing(name)
     more = {**place, "reason": reason}
-    _say(mesh, saying, name, lambda meta: LinkResumed(meta=meta, **more, engine=engine))
+    _submit(mesh, options, name, lambda meta: LinkResumed(meta=meta, **more, engine=engine))
 
 
 @command(app, "remove", "sdm link remove east.users@west --reason 'not needed any more'")
-def remove(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
+def remove(options: SubmitOptions, name: Name, reason: OptionalReason = "") -> None:
     """End a copy; the grants stay, and the data goes as they said (purged or retained).
 
     `sdm link create` makes it again while a grant needs it.
     """
     mesh, place = _standing(name)
-    _say(mesh, saying, name, lambda meta: LinkRemoved(meta=meta, **place, reason=reason))
+    _submit(mesh, options, name, lambda meta: LinkRemoved(meta=meta, **place, reason=reason))
 
 
 def fields(link: Link) -> dict[str, Any]:
@@ -213,12 +213,14 @@ def _standing(name: str) -> tuple[Mesh, dict[str, str]]:
     return mesh, {"product": found.product, "cluster": found.cluster}
 
 
-def _say(mesh: Mesh, saying: Saying, name: str, make: Callable[[Meta], LinkIntent]) -> None:
-    from self_service.cli.mesh.saying import say
+def _submit(
+    mesh: Mesh, options: SubmitOptions, name: str, make: Callable[[Meta], LinkIntent]
+) -> None:
+    from self_service.cli.mesh.submitting import submit
 
     cause = _cause(mesh.image(), name)
-    said = say(mesh, mesh.speaker(saying.domain), saying, make, cause=cause)
-    show(Detail({"link": name, **said.fields()}), saying.output)
+    submitted = submit(mesh, mesh.speaker(options.domain), options, make, cause=cause)
+    show(Detail({"link": name, **submitted.fields()}), options.output)
 
 
 def _asked(image: Image, name: str) -> list[Access]:

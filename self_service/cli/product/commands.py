@@ -13,7 +13,7 @@ from self_service.cli.access.view import COLUMNS as ACCESS_COLUMNS
 from self_service.cli.access.view import fields as access_fields
 from self_service.cli.framework import completion
 from self_service.cli.framework.exits import UsageError
-from self_service.cli.framework.options import Reading, Saying, command, noun
+from self_service.cli.framework.options import Reading, SubmitOptions, command, noun
 from self_service.cli.framework.output import Detail, Listing, Multiline, note, show
 from self_service.cli.link.commands import COLUMNS as LINK_COLUMNS
 from self_service.cli.link.commands import fields as link_fields
@@ -39,7 +39,7 @@ PROMISE = "A published product is a promise: its owner keeps topic, schema and s
 
 
 @dataclass(frozen=True, kw_only=True)
-class Said:
+class ProductOptions:
     """What options say about a product."""
 
     description: Annotated[
@@ -76,8 +76,8 @@ File = Annotated[
     "sdm product publish -f product.yaml",
 )
 def publish(
-    saying: Saying,
-    said: Said,
+    options: SubmitOptions,
+    product: ProductOptions,
     name: Annotated[str | None, typer.Argument(help="Product id, <domain>.<name>.")] = None,
     topic: Annotated[
         str | None, typer.Option("--topic", help="The topic; default: named like the product.")
@@ -91,19 +91,19 @@ def publish(
 
     The topic must exist and its values must have a schema, subject <topic>-value.
     """
-    from self_service.cli.mesh.saying import say
+    from self_service.cli.mesh.submitting import submit
 
-    given = said.promise().over(read_promise(file) if file else Promise())
+    given = product.promise().over(read_promise(file) if file else Promise())
     given = Promise(product=name, topic=topic).over(given)
     values = given.need("product", "description", "owner", "quality", "sla")
     mesh = Mesh()
-    who = mesh.speaker(saying.domain)
+    who = mesh.speaker(options.domain)
     quality, tier = told_quality(values["quality"]), tier_of(values["sla"])
     _acknowledged(values["product"], given=acknowledge)
-    done = say(
+    done = submit(
         mesh,
         who,
-        saying,
+        options,
         lambda meta: ProductPublished(
             meta=meta,
             product=values["product"],
@@ -117,7 +117,7 @@ def publish(
             acknowledged=True,
         ),
     )
-    show(Detail({**done.fields(), "quality": quality, "sla": tier}), saying.output)
+    show(Detail({**done.fields(), "quality": quality, "sla": tier}), options.output)
 
 
 @command(
@@ -128,8 +128,8 @@ def publish(
     "sdm product update east.users --topic-replaced",
 )
 def update(
-    saying: Saying,
-    said: Said,
+    options: SubmitOptions,
+    product: ProductOptions,
     name: Name,
     file: File = None,
     topic_replaced: Annotated[
@@ -146,9 +146,9 @@ def update(
     schema are checked as at a publication. Links of a topic that was made again have to be removed
     and created again.
     """
-    from self_service.cli.mesh.saying import say
+    from self_service.cli.mesh.submitting import submit
 
-    given = said.promise().over(read_promise(file) if file else Promise())
+    given = product.promise().over(read_promise(file) if file else Promise())
     if given.product not in (None, name):
         raise UsageError(f"the file is about {given.product}, not {name}")
     if not topic_replaced and not any(
@@ -157,10 +157,10 @@ def update(
         raise UsageError("nothing to change: give an option such as --description")
     quality = None if given.quality is None else told_quality(given.quality)
     mesh = Mesh()
-    done = say(
+    done = submit(
         mesh,
-        mesh.speaker(saying.domain),
-        saying,
+        mesh.speaker(options.domain),
+        options,
         lambda meta: ProductUpdated(
             meta=meta,
             product=name,
@@ -173,7 +173,7 @@ def update(
             topic_replaced=topic_replaced,
         ),
     )
-    show(Detail(done.fields()), saying.output)
+    show(Detail(done.fields()), options.output)
 
 
 @command(

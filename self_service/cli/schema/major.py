@@ -21,7 +21,7 @@ from projections.deciding.verdict import Refusal
 from projections.image import Image
 from projections.rules import names
 from self_service.cli.framework.exits import NotFoundError
-from self_service.cli.framework.options import Acting, Saying
+from self_service.cli.framework.options import Acting, SubmitOptions
 from self_service.cli.framework.output import Detail, Format, Listing, note, show
 from self_service.cli.mesh import brokers
 from self_service.cli.mesh.context import Mesh
@@ -223,15 +223,15 @@ def _product(
     product = new.product
 
     def publish() -> None:
-        from self_service.cli.mesh.saying import say
+        from self_service.cli.mesh.submitting import submit
 
         # a refusal is told as such; the answer is one document
-        saying = Saying(output=Format.TABLE, domain=acting.domain, actor=actor)
+        options = SubmitOptions(output=Format.TABLE, domain=acting.domain, actor=actor)
         try:
-            say(
+            submit(
                 mesh,
                 mesh.speaker(acting.domain),
-                saying,
+                options,
                 lambda meta: ProductPublished(
                     meta=meta,
                     product=product,

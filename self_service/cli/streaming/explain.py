@@ -205,7 +205,7 @@ def _columns(plan: "Plan", types: dict[str, str]) -> Iterable[dict[str, Any]]:
 
 
 def _type(schema: Any) -> str:
-    """An Avro type in a few words; that it may be null goes without saying."""
+    """An Avro type in a few words; that it may be null goes without options."""
     if isinstance(schema, list):
         return " | ".join(_type(one) for one in schema if one != "null")
     if not isinstance(schema, dict):

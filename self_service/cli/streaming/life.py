@@ -19,7 +19,7 @@ from mesh_events.statements import (
 )
 from projections.statements import Statement
 from self_service.cli.framework.exits import UsageError
-from self_service.cli.framework.options import OptionalReason, Saying, Until, command, one_of
+from self_service.cli.framework.options import OptionalReason, SubmitOptions, Until, command, one_of
 from self_service.cli.framework.output import Detail, note, show
 from self_service.cli.mesh import lookup
 from self_service.cli.mesh.context import Mesh
@@ -39,7 +39,7 @@ from self_service.cli.topic.readers import left_dry
     "sdm streaming sql add click-users -f click_users.sql --from latest",
 )
 def add(
-    saying: Saying,
+    options: SubmitOptions,
     name: Name,
     text: Text,
     destination: Annotated[
@@ -59,7 +59,7 @@ def add(
     made from the query.
     """
     mesh = Mesh()
-    who = mesh.speaker(saying.domain)
+    who = mesh.speaker(options.domain)
     meant = _worded(mesh, who.domain, text, destination)
     if meant.destination is None:
         raise UsageError("what is to be filled? Write INSERT INTO topic, or give --destination")
@@ -74,9 +74,9 @@ def add(
     if found.warning is not None:
         note(f"warning: {found.warning}")
     # without waiting, Spark's refusal is the state of the statement
-    if saying.wait and found.refusal is None and found.plan is not None:
+    if options.wait and found.refusal is None and found.plan is not None:
         require_fit(mesh, statement, meant.destination, found.plan)
-    _say(mesh, saying, statement, StatementAdded, fields)
+    _submit(mesh, options, statement, StatementAdded, fields)
     if before is None:
         return
     after = mesh.image().statements.get(statement)
@@ -91,7 +91,7 @@ def add(
     "sdm streaming sql update click-users -f click_users.sql --records 100000 --yes",
 )
 def update(
-    saying: Saying,
+    options: SubmitOptions,
     name: Name,
     text: Text,
     compare: Annotated[
@@ -116,55 +116,55 @@ def update(
     from spark_streams.sql.plan import planned, require_no_table
     from spark_streams.sql.text.parse import parse
 
-    mesh, found = _standing(saying, name)
+    mesh, found = _standing(options, name)
     meant = _worded(mesh, found.domain, text, found.destination)
     require_no_table(parse(found.sql), meant.parsed)
     plan = planned(meant.parsed, meant.names, mesh.registry)
     require_fit(mesh, found.id, found.destination, plan)
     if compare:
-        _compare(mesh, saying, found, meant, records, yes=yes)
+        _compare(mesh, options, found, meant, records, yes=yes)
     until = Until.ACTIVE if found.desired == "RUNNING" else Until.DECIDED
-    _say(mesh, saying, found.id, StatementUpdated, meant.fields(), until)
+    _submit(mesh, options, found.id, StatementUpdated, meant.fields(), until)
 
 
 @command(sql_app, "stop", "sdm streaming sql stop click-users --reason 'maintenance'")
-def stop(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
+def stop(options: SubmitOptions, name: Name, reason: OptionalReason = "") -> None:
     """Let a statement stand still; its topic stays, and it goes on where it stood."""
-    _direct(saying, name, StatementStopped, reason)
+    _direct(options, name, StatementStopped, reason)
 
 
 @command(sql_app, "start", "sdm streaming sql start click-users")
-def start(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
+def start(options: SubmitOptions, name: Name, reason: OptionalReason = "") -> None:
     """Let a stopped statement go on where it stood."""
-    _direct(saying, name, StatementStarted, reason)
+    _direct(options, name, StatementStarted, reason)
 
 
 @command(sql_app, "restart", "sdm streaming sql restart click-users")
-def restart(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
+def restart(options: SubmitOptions, name: Name, reason: OptionalReason = "") -> None:
     """Stop a statement and start it again: it reads its tables and schemas anew."""
-    mesh, found = _standing(saying, name)
+    mesh, found = _standing(options, name)
     if found.desired == "RUNNING":
-        _emit(mesh, saying, found.id, StatementStopped, {"reason": reason}, Until.ACTIVE)
-    _say(mesh, saying, found.id, StatementStarted, {"reason": reason})
+        _emit(mesh, options, found.id, StatementStopped, {"reason": reason}, Until.ACTIVE)
+    _submit(mesh, options, found.id, StatementStarted, {"reason": reason})
 
 
 @command(sql_app, "drop", "sdm streaming sql drop click-users --reason 'replaced'")
-def drop(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
+def drop(options: SubmitOptions, name: Name, reason: OptionalReason = "") -> None:
     """End a statement for good; its topic stays, as any other topic of the domain."""
-    mesh, found = _standing(saying, name)
+    mesh, found = _standing(options, name)
     for told in left_dry(mesh.image(), (found.destination,)):
         note(told)
-    _say(mesh, saying, found.id, StatementDropped, {"reason": reason})
+    _submit(mesh, options, found.id, StatementDropped, {"reason": reason})
 
 
-def _direct(saying: Saying, name: str, kind: type[StatementIntent], reason: str) -> None:
-    mesh, found = _standing(saying, name)
-    _say(mesh, saying, found.id, kind, {"reason": reason})
+def _direct(options: SubmitOptions, name: str, kind: type[StatementIntent], reason: str) -> None:
+    mesh, found = _standing(options, name)
+    _submit(mesh, options, found.id, kind, {"reason": reason})
 
 
-def _standing(saying: Saying, name: str) -> tuple[Mesh, Statement]:
+def _standing(options: SubmitOptions, name: str) -> tuple[Mesh, Statement]:
     mesh = Mesh()
-    who = mesh.speaker(saying.domain)
+    who = mesh.speaker(options.domain)
     return mesh, lookup.statement(mesh.image(), identity(name, who.domain))
 
 
@@ -176,7 +176,7 @@ def _worded(mesh: Mesh, domain: str, text: Text, destination: str | None) -> Wor
 
 def _compare(
     mesh: Mesh,
-    saying: Saying,
+    options: SubmitOptions,
     found: Statement,
     meant: Worded,
     records: int,
@@ -186,7 +186,7 @@ def _compare(
     """Try the new text and tell what differs; raises RefusedError without a yes."""
     from self_service.cli.streaming.trial import Trial
 
-    told = Trial(mesh, saying, found, meant, records).run()
+    told = Trial(mesh, options, found, meant, records).run()
     note(comparison_text(told))
     why = "its results would differ" if told.differs else told.doubt
     if why is not None and not yes:
@@ -195,29 +195,29 @@ def _compare(
         )
 
 
-def _say(
+def _submit(
     mesh: Mesh,
-    saying: Saying,
+    options: SubmitOptions,
     name: str,
     kind: type[StatementIntent],
     fields: dict[str, Any],
     until: Until = Until.ACTIVE,
 ) -> None:
-    said = _emit(mesh, saying, name, kind, fields, until)
-    show(Detail({"statement": name, **said}), saying.output)
+    shown = _emit(mesh, options, name, kind, fields, until)
+    show(Detail({"statement": name, **shown}), options.output)
 
 
 def _emit(
     mesh: Mesh,
-    saying: Saying,
+    options: SubmitOptions,
     name: str,
     kind: type[StatementIntent],
     fields: dict[str, Any],
     until: Until,
 ) -> dict[str, Any]:
-    from self_service.cli.mesh.saying import say
+    from self_service.cli.mesh.submitting import submit
 
     make: Callable[[Meta], Intent] = lambda meta: kind(  # noqa: E731 - one intent, made of a meta
         meta=meta, statement=name, **fields
     )
-    return say(mesh, mesh.speaker(saying.domain), saying, make, default=until).fields()
+    return submit(mesh, mesh.speaker(options.domain), options, make, default=until).fields()

@@ -28,12 +28,12 @@ from mesh_events.statements import (
 )
 from processors.clusters.kafka import ClusterAdmin
 from projections.statements import DEAD_LETTERS, Statement
-from self_service.cli.framework.options import Saying, Until
+from self_service.cli.framework.options import SubmitOptions, Until
 from self_service.cli.framework.output import note
 from self_service.cli.link.lag import reached
 from self_service.cli.mesh import brokers
 from self_service.cli.mesh.context import Mesh
-from self_service.cli.mesh.saying import say
+from self_service.cli.mesh.submitting import submit
 from self_service.cli.streaming.trial_comparison import Comparison, Place, Result, compare
 from self_service.cli.streaming.trial_topics import TrialTopics, description_of
 from self_service.cli.streaming.wording import Worded
@@ -54,7 +54,7 @@ class Trial:
     """A new text for a statement, to be tried on up to `most` records of each partition."""
 
     mesh: Mesh
-    saying: Saying
+    options: SubmitOptions
     statement: Statement
     meant: Worded
     most: int
@@ -87,11 +87,11 @@ class Trial:
             try:
                 bounds = self._bounds(login, stream)
                 note(f"{self.name}: the new text runs beside the present one")
-                self._say(SUFFIX, StatementAdded, **self._fields(SUFFIX, self.meant))
+                self._submit(SUFFIX, StatementAdded, **self._fields(SUFFIX, self.meant))
                 is_tried = self._tries_present()
                 common = self._await(log, bounds, is_tried=is_tried)
                 for suffix in (SUFFIX, PRESENT) if is_tried else (SUFFIX,):
-                    self._say(suffix, StatementStopped)
+                    self._submit(suffix, StatementStopped)
                 told = self._compared(login, common, is_tried=is_tried)
                 told.there, told.dealt_with = _count(bounds), _count(common)
                 return told
@@ -112,7 +112,7 @@ class Trial:
             found.application,
         )
         try:
-            self._say(PRESENT, StatementAdded, **self._fields(PRESENT, present))
+            self._submit(PRESENT, StatementAdded, **self._fields(PRESENT, present))
         except RefusedError as error:
             note(
                 f"the present text does not run anew ({error.code}): what is compared is what "
@@ -156,9 +156,9 @@ class Trial:
             wanted = bounds if runs else _within(bounds, now[:1])
             if all(_covers(one, wanted) for one in now):
                 return wanted
-            if time.monotonic() - began > self.saying.timeout:
+            if time.monotonic() - began > self.options.timeout:
                 note(
-                    f"{self.name}: not all was dealt with in {self.saying.timeout:g} s (--timeout)"
+                    f"{self.name}: not all was dealt with in {self.options.timeout:g} s (--timeout)"
                 )
                 return _within(bounds, now)
             time.sleep(0.3)
@@ -206,13 +206,13 @@ class Trial:
                     found[place] = Result(None, reason.decode("utf-8", "replace"))
         return found
 
-    def _say(self, suffix: str, kind: type[StatementIntent], **fields: Any) -> None:
-        saying = replace(self.saying, until=Until.ACTIVE, wait=True)
-        who = self.mesh.speaker(saying.domain)
-        say(
+    def _submit(self, suffix: str, kind: type[StatementIntent], **fields: Any) -> None:
+        options = replace(self.options, until=Until.ACTIVE, wait=True)
+        who = self.mesh.speaker(options.domain)
+        submit(
             self.mesh,
             who,
-            saying,
+            options,
             lambda meta: kind(meta=meta, statement=self._name(suffix), **fields),
             default=Until.ACTIVE,
         )
@@ -226,7 +226,7 @@ class Trial:
         for suffix, one in zip((SUFFIX, PRESENT), every, strict=True):
             found = one.statement(self.mesh.image())
             if found is not None and found.stands:
-                self._say(suffix, StatementDropped, reason="the trial is over")
+                self._submit(suffix, StatementDropped, reason="the trial is over")
             one.remove(self.mesh.image(), since)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from mesh_events.errors import RefusedError
 from self_service.cli.connect.change import Change
-from self_service.cli.framework.options import SayingToWorker
+from self_service.cli.framework.options import StartOptions
 from self_service.cli.mesh.context import Mesh
 from tests import paper_story as story
 from tests.paper_log import PaperLog
@@ -29,8 +29,8 @@ def test_a_name_of_another_form_is_told_from_one_of_another_domain(
     log = PaperLog()
     story.domains(log)
     monkeypatch.setattr(Mesh, "image", lambda _: log.image)
-    saying = SayingToWorker(domain="east")
-    change = Change(Mesh(tmp_path / "nowhere"), saying, name, {}, None, None)
+    options = StartOptions(domain="east")
+    change = Change(Mesh(tmp_path / "nowhere"), options, name, {}, None, None)
     with pytest.raises(RefusedError) as refused:
         change.settle(dry_run=False)
     assert refused.value.code == code

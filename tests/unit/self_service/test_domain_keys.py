@@ -9,9 +9,9 @@ from mesh_events.errors import RefusedError
 from mesh_events.signing import SigningKey
 from projections.image import EMPTY
 from self_service.cli.domain import commands
-from self_service.cli.framework.options import Saying
-from self_service.cli.mesh import saying
-from self_service.cli.mesh.saying import IntentRefusedError
+from self_service.cli.framework.options import SubmitOptions
+from self_service.cli.mesh import submitting
+from self_service.cli.mesh.submitting import IntentRefusedError
 
 
 class Mesh:
@@ -37,12 +37,12 @@ class Mesh:
 def test_the_key_is_removed_only_where_the_governor_refuses_the_domain(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, refusal: RefusedError, kept: bool
 ) -> None:
-    def say(*_: Any, **__: Any) -> Any:
+    def submit(*_: Any, **__: Any) -> Any:
         assert [*tmp_path.rglob("*east*")]
         raise refusal
 
     monkeypatch.setattr(commands, "Mesh", lambda: Mesh(tmp_path))
-    monkeypatch.setattr(saying, "say", say)
+    monkeypatch.setattr(submitting, "submit", submit)
     with pytest.raises(RefusedError):
-        commands.register(Saying(), "east", "east", "team")
+        commands.register(SubmitOptions(), "east", "east", "team")
     assert bool([one for one in tmp_path.rglob("*east*") if one.is_file()]) is kept

@@ -14,7 +14,7 @@ from projections.lineage.graph import downstream
 from self_service.cli.access.revocation import answer, next_step
 from self_service.cli.app import app
 from self_service.cli.lineage.commands import Scene, _lines
-from self_service.cli.mesh import saying
+from self_service.cli.mesh import submitting
 from self_service.cli.mesh.context import Mesh
 from tests import paper_story as story
 from tests.paper_log import PaperLog
@@ -97,7 +97,7 @@ def test_the_command_lists_what_is_left_and_the_next_step(monkeypatch: pytest.Mo
     said = SimpleNamespace(fields=lambda: {"decision": "accepted"}, image=None)
     monkeypatch.setattr(Mesh, "image", lambda *_: log.image)
     monkeypatch.setattr(Mesh, "speaker", lambda *_: SimpleNamespace(domain="east"))
-    monkeypatch.setattr(saying, "say", lambda *_, **__: said)
+    monkeypatch.setattr(submitting, "submit", lambda *_, **__: said)
     words = ["access", "revoke", str(grant.offset), "-r", "over", "-d", "east"]
     done = CliRunner().invoke(app, [*words, "-o", "json"])
     assert done.exit_code == 0

@@ -13,7 +13,7 @@ from mesh_events.intents import ApplicationRegistered
 from self_service.cli.app import app
 from self_service.cli.framework import interruption
 from self_service.cli.framework.exits import ExitCode
-from self_service.cli.mesh import saying
+from self_service.cli.mesh import submitting
 from self_service.cli.mesh.context import Mesh
 from tests import paper_story as story
 from tests.paper_log import PaperLog
@@ -139,8 +139,8 @@ def test_the_line_says_how_far_an_intent_has_come(
     monkeypatch.setattr(Mesh, "image", lambda *_, **__: registered().image)
     monkeypatch.setattr(Mesh, "speaker", lambda *_: SimpleNamespace(domain="west"))
     monkeypatch.setattr(Mesh, "emitter", lambda *_: Emitter(acknowledges=acknowledges))
-    monkeypatch.setattr(saying, "_outcome", (lambda *_: outcome) if accepted else interrupt)
-    monkeypatch.setattr(saying, "await_stage", interrupt)
+    monkeypatch.setattr(submitting, "_outcome", (lambda *_: outcome) if accepted else interrupt)
+    monkeypatch.setattr(submitting, "await_stage", interrupt)
     register = ("application", "register", "west.app", "-d", "west", "--until", "active")
     line = told(*register)
     assert line.startswith(f"interrupted: {expected}")

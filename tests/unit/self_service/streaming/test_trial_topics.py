@@ -67,8 +67,8 @@ class Bench:
         mesh: Any = SimpleNamespace(
             image=lambda: self.log.image, login=lambda *_: None, registry=registry
         )
-        saying: Any = None
-        Trial(mesh, saying, self.log.image.statements[TRIED], meant, 10).run()
+        options: Any = None
+        Trial(mesh, options, self.log.image.statements[TRIED], meant, 10).run()
 
 
 class Nothing:
@@ -92,7 +92,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
     monkeypatch.setattr(brokers, "admin", lambda _: bench.cluster)
     monkeypatch.setattr(trial, "KafkaLog", Nothing)
     monkeypatch.setattr(Trial, "_bounds", bounds)
-    monkeypatch.setattr(Trial, "_say", said)
+    monkeypatch.setattr(Trial, "_submit", said)
     monkeypatch.setattr(subjects, "remove", lambda _, subject: bench.subjects.discard(subject))
     return bench
 

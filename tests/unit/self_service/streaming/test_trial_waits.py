@@ -56,9 +56,9 @@ def waited(
     monkeypatch.setattr(streaming_trial, "time", clock)
     monkeypatch.setattr(Trial, "_both", both)
     statement: Any = SimpleNamespace(id="east.x", is_active=is_active)
-    saying: Any = SimpleNamespace(timeout=60.0)
+    options: Any = SimpleNamespace(timeout=60.0)
     nothing: Any = None
-    trial = Trial(nothing, saying, statement, nothing, 10)
+    trial = Trial(nothing, options, statement, nothing, 10)
     return trial._await(nothing, BOUNDS, is_tried=False), clock.now
 
 
@@ -131,7 +131,7 @@ def test_the_present_text_is_tried_where_the_destination_may_have_what_another_m
     """As after an update, or where it was dropped and came back with another text."""
     said: list[tuple[str, str]] = []
     monkeypatch.setattr(
-        Trial, "_say", lambda _, suffix, __, **fields: said.append((suffix, fields["sql"]))
+        Trial, "_submit", lambda _, suffix, __, **fields: said.append((suffix, fields["sql"]))
     )
     statement: Any = SimpleNamespace(**{**vars(ADDED), **changes})
     nothing: Any = None

@@ -1,4 +1,4 @@
-"""Saying an intent: emit it, wait for the decision, and as far as the caller wants for effects."""
+"""Submit an intent: emit it, wait for its decision, and for effects as far as the caller asks."""
 
 import time
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from mesh_events.intents import Intent
 from mesh_events.meta import Meta
 from projections.image import Image
 from self_service.cli.framework import interruption
-from self_service.cli.framework.options import Saying, Until
+from self_service.cli.framework.options import SubmitOptions, Until
 from self_service.cli.framework.output import Detail, Format, show
 from self_service.cli.mesh.callers import Caller, actor_id
 from self_service.cli.mesh.context import Mesh
@@ -33,7 +33,7 @@ class IntentRefusedError(RefusedError):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Submitted:
     """An intent on the log: what Kafka acknowledged, what was decided, the state afterwards.
 
     `outcome` is None where nobody waited for it; `image` is set where effects were waited for.
@@ -64,22 +64,22 @@ class Said:
         return shown
 
 
-def say(
+def submit(
     mesh: Mesh,
     who: Caller,
-    saying: Saying,
+    options: SubmitOptions,
     make: Make,
     *,
     default: Until = Until.DECIDED,
     cause: str | None = None,
     unsaid: Callable[[], None] = lambda: None,
-) -> Said:
-    """Emit an intent and wait as `saying` asks.
+) -> Submitted:
+    """Emit an intent and wait as `options` asks.
 
     Args:
         mesh: where.
         who: in whose name.
-        saying: the options of the command.
+        options: the options of the command.
         make: the intent from its `meta`.
         default: how far to wait where the caller does not say.
         cause: id of the event that this one answers; the conversation goes on under it.
@@ -91,37 +91,39 @@ def say(
         RefusedError: Kafka's; or what is accepted cannot come so far, and why.
         WaitTimeoutError: not decided, or not as far as wanted, in time.
     """
-    deadline = time.monotonic() + saying.timeout
-    until = saying.until or default
-    intent, receipt = _submit(mesh, who, saying, make, cause, unsaid)
-    if not saying.wait:
-        return Said(intent, receipt)
+    deadline = time.monotonic() + options.timeout
+    until = options.until or default
+    intent, receipt = _append(mesh, who, options, make, cause, unsaid)
+    if not options.wait:
+        return Submitted(intent, receipt)
     outcome = _while_passwords_change(lambda: _outcome(mesh, who, receipt, deadline), deadline)
-    said = Said(intent, receipt, outcome)
+    submitted = Submitted(intent, receipt, outcome)
     if not outcome.accepted:
-        if saying.output is not Format.TABLE:
-            show(Detail(said.fields()), saying.output)
+        if options.output is not Format.TABLE:
+            show(Detail(submitted.fields()), options.output)
         raise IntentRefusedError(outcome.code, outcome.reason)
     interruption.decided(intent.type_name(), receipt.offset)
     if until is Until.DECIDED:
-        return said
-    image = _while_passwords_change(lambda: await_stage(mesh, who, said, until, deadline), deadline)
-    return Said(intent, receipt, outcome, image)
+        return submitted
+    image = _while_passwords_change(
+        lambda: await_stage(mesh, who, submitted, until, deadline), deadline
+    )
+    return Submitted(intent, receipt, outcome, image)
 
 
-def _submit(
+def _append(
     mesh: Mesh,
     who: Caller,
-    saying: Saying,
+    options: SubmitOptions,
     make: Make,
     cause: str | None,
     unsaid: Callable[[], None],
 ) -> tuple[Intent, Receipt]:
     may_be_said = False
     try:
-        if saying.wait:
+        if options.wait:
             mesh.require_governor()
-        with mesh.emitter(who, actor_id(saying.actor)) as emitter:
+        with mesh.emitter(who, actor_id(options.actor)) as emitter:
             intent = make(emitter.meta(correlation=cause, causation=cause))
             interruption.submitting(intent.type_name())
             may_be_said = True
@@ -136,7 +138,7 @@ def _submit(
 
 
 def _while_passwords_change(ask: Callable[[], T], deadline: float) -> T:
-    """Ask again while the speaker's own login is refused: what was said may be its rotation."""
+    """Ask again while the caller's own login is refused: what was submitted may rotate it."""
     last = min(deadline, time.monotonic() + ROTATION_S)
     while True:
         try:
@@ -152,40 +154,45 @@ def _outcome(mesh: Mesh, who: Caller, receipt: Receipt, deadline: float) -> Outc
     return outcome_of(receipt, mesh.governance(who), mesh.registry, keys, timeout=left)
 
 
-def await_stage(mesh: Mesh, who: Caller, said: Said, until: Until, deadline: float) -> Image:
+def await_stage(
+    mesh: Mesh, who: Caller, submitted: Submitted, until: Until, deadline: float
+) -> Image:
     """Fold the log on until the accepted intent has reached `until`; returns the image."""
     from projections.fold import apply
     from projections.replay import entry_of
     from self_service.cli.mesh.recall import state
 
-    assert said.outcome is not None  # noqa: S101 - only accepted intents come here
+    assert submitted.outcome is not None  # noqa: S101 - only accepted intents come here
     image = state(mesh, who=who)
     with mesh.log(who, image.offset + 1) as reader:
         while True:
-            if image.offset >= said.outcome.offset:
-                stage = progress(image, said.intent, until)
+            if image.offset >= submitted.outcome.offset:
+                stage = progress(image, submitted.intent, until)
                 if stage is Progress.REACHED:
                     return image
-                if stage is Progress.OVERTAKEN and (failed := failure(image, said.intent)):
+                if stage is Progress.OVERTAKEN and (failed := failure(image, submitted.intent)):
                     raise RefusedError(*failed)
                 if stage is Progress.OVERTAKEN:
                     raise RefusedError(
                         "overtaken",
-                        f"{overtaken(image, said.intent)}: see `sdm trace {said.receipt.offset}`",
+                        f"{overtaken(image, submitted.intent)}: "
+                        f"see `sdm trace {submitted.receipt.offset}`",
                     )
             left = deadline - time.monotonic()
             if left <= 0:
-                raise WaitTimeoutError(_late(image, said, until))
+                raise WaitTimeoutError(_late(image, submitted, until))
             for record in reader.follow(min(left, 0.5)):
                 image = apply(image, entry_of(record, image))
 
 
-def _late(image: Image, said: Said, until: Until) -> str:
+def _late(image: Image, submitted: Submitted, until: Until) -> str:
     state = (
-        where(image, said.intent) if said.outcome and image.offset >= said.outcome.offset else ""
+        where(image, submitted.intent)
+        if submitted.outcome and image.offset >= submitted.outcome.offset
+        else ""
     )
-    now = f", it is {state} now{awaited(image, said.intent)}" if state else ""
+    now = f", it is {state} now{awaited(image, submitted.intent)}" if state else ""
     return (
-        f"{said.intent.type_name()} at offset {said.receipt.offset} was accepted but is not "
-        f"{until} in time{now}: look again with `sdm trace {said.receipt.offset}`"
+        f"{submitted.intent.type_name()} at offset {submitted.receipt.offset} was accepted but is "
+        f"not {until} in time{now}: look again with `sdm trace {submitted.receipt.offset}`"
     )

@@ -9,8 +9,8 @@ import pytest
 from mesh_events.connectors import ConnectorAdded
 from mesh_events.errors import ConfigurationError, InfrastructureError, MeshError, RefusedError
 from mesh_events.meta import Event, Meta
-from self_service.cli.connect.saying import say_about
-from self_service.cli.framework.options import Saying
+from self_service.cli.connect.submitting import submit_about
+from self_service.cli.framework.options import SubmitOptions
 from self_service.cli.mesh.context import Mesh
 from tests import paper_story as story
 from tests.paper_log import PaperLog
@@ -59,9 +59,9 @@ def test_a_password_is_withdrawn_where_its_config_is_not_on_the_log_for_certain(
     found: list[int] = []
     config = story.connector()["config"]
     with pytest.raises(type(mesh.error)):
-        say_about(
+        submit_about(
             cast("Mesh", mesh),
-            Saying(),
+            SubmitOptions(),
             story.CONNECTOR,
             ConnectorAdded,
             {"config": config},
