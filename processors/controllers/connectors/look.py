@@ -434,9 +434,11 @@ class Look:
         longest = ORPHAN_S if self.connector.state is State.ACTIVE else STARTS_S
         if self._now() - lonely < longest:
             return False
-        if deployed.tasks:
-            states = ", ".join(sorted({one.state for one in deployed.tasks}))
-            self.tell("tasks_waiting", f"its tasks are {states}: no Connect worker runs them")
+        states = {one.state for one in deployed.tasks}
+        # one that starts is RESTARTING
+        if states - {"RESTARTING"}:
+            told = ", ".join(sorted(states))
+            self.tell("tasks_waiting", f"its tasks are {told}: no Connect worker runs them")
         elif deployed.planned:
             self.tell("tasks_waiting", NOT_UP)
         else:

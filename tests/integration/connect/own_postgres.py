@@ -50,6 +50,16 @@ class OwnPostgres:
         eventually(lambda: not lock.exists(), "PostgreSQL has stopped")
         self.process.kill()
 
+    @contextmanager
+    def silent(self) -> Iterator[None]:
+        """It takes connections meanwhile, and answers none of them."""
+        postmaster = int((self.data / "postmaster.pid").read_text().split()[0])
+        os.kill(postmaster, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(postmaster, signal.SIGCONT)
+
     @property
     def data(self) -> Path:
         return self.service.data

@@ -11,6 +11,8 @@ from psycopg import sql
 
 from local_platform import Endpoints
 from local_platform.settings import PlatformSettings
+from mesh_events.errors import InfrastructureError
+from tests.integration.connect.own_postgres import OwnPostgres, capturing, own_postgres
 from tests.integration.connect_owner import owner
 from tests.integration.sql.records import wire
 from tests.integration.test_cli import Party, Sdm, register, sdm
@@ -18,7 +20,7 @@ from tests.integration.test_cli_connect import table
 from tests.kafka_client import eventually, fresh, register_schema
 from tests.mesh_fixtures import connect_service, pid_of, restarts_of
 
-__all__ = ["owner", "sdm", "table"]
+__all__ = ["own_postgres", "owner", "sdm", "table"]
 pytestmark = pytest.mark.platform
 NOUN = ("connect", "connector")
 FIELDS, EMPTY_LISTS = 8, 1_000_000
@@ -103,3 +105,30 @@ def test_a_worker_that_is_killed_is_there_again_and_its_connector_goes_on(
         assert users == [1, 2]
     finally:
         sdm(*NOUN, "drop", name, *own)
+
+
+def test_a_task_that_waits_for_its_database_as_it_starts_is_not_said_to_run(
+    mesh: Endpoints, settings: PlatformSettings, own_postgres: OwnPostgres
+) -> None:
+    """The worker that ran it was killed, and has left that it runs."""
+    with own_postgres.database() as database:
+        database.execute("CREATE TABLE users (id int PRIMARY KEY)")
+        with capturing(mesh, own_postgres, "east", "users") as capture:
+
+            def states() -> set[str]:
+                try:
+                    found = capture.connect.deployed().get(capture.name)
+                except InfrastructureError:
+                    return set()
+                return {part.state for part in found.tasks} if found else set()
+
+            capture.wait_active(database)
+            eventually(lambda: states() == {"RUNNING"}, "it runs", 60)
+            worker = pid_of(settings, connect_service())
+            assert worker is not None
+            with own_postgres.silent():
+                psutil.Process(worker).kill()
+                gone = (None, worker)
+                eventually(lambda: pid_of(settings, connect_service()) not in gone, "another", 60)
+                eventually(lambda: states() == {"RESTARTING"}, "its task starts", 120)
+            eventually(lambda: states() == {"RUNNING"}, "it runs again", 180)

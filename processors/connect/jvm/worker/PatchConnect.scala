@@ -6,7 +6,7 @@ import org.apache.xbean.asm9.{ClassVisitor, MethodVisitor, Opcodes}
 
 /**
  * Writes classes of Connect's below a folder: records that ask [[NullFields]], a herder that asks
- * [[Traces]], a consumer of Kafka's, by [[PatchConsumer]] and [[PatchMetadata]], and a reporter of dead
+ * [[Traces]] and says of a task that it starts, a consumer of Kafka's, by [[PatchConsumer]] and [[PatchMetadata]], and a reporter of dead
  * letters, by [[PatchLetters]]. Their jar comes first on the class path of the worker; see [[PatchedClass]].
  */
 object PatchConnect {
@@ -24,6 +24,7 @@ object PatchConnect {
       "trace", "(Ljava/lang/Throwable;)Ljava/lang/String;",
       Call("java/lang/Throwable", "printStackTrace", "(Ljava/io/PrintStream;)V", times = 1),
       Call("mesh/Traces", "print", "(Ljava/lang/Throwable;Ljava/io/PrintStream;)V"))
+    PatchedClass.write(folder, Starting.herder, 1)(new Starting(_))
     PatchConsumer.write(folder)
     PatchLetters.write(folder)
     PatchMetadata.write(folder)
@@ -54,5 +55,35 @@ object PatchConnect {
           changes += 1
         } else super.visitMethodInsn(code, owner, called, types, ofInterface)
     }
+  }
+
+  /**
+   * A herder that says RESTARTING of each task that it begins to start.
+   *
+   * A worker that was killed has left RUNNING, and Connect said that of a task until its `start` had
+   * ended: for as long as a database lets it wait.
+   */
+  private class Starting(writer: ClassVisitor) extends PatchedClass(writer) {
+    override def visitMethod(
+        access: Int, method: String, types: String, generic: String, raised: Array[String]) = {
+      val inner = super.visitMethod(access, method, types, generic, raised)
+      if (method == "startTask" && types == s"(${Starting.id})Z") new Reporting(inner) else inner
+    }
+
+    private class Reporting(inner: MethodVisitor) extends MethodVisitor(Opcodes.ASM9, inner) {
+      override def visitCode(): Unit = {
+        super.visitCode()
+        super.visitVarInsn(Opcodes.ALOAD, 0)
+        super.visitVarInsn(Opcodes.ALOAD, 1)
+        super.visitMethodInsn(
+          Opcodes.INVOKEVIRTUAL, Starting.herder, "onRestart", s"(${Starting.id})V", false)
+        changes += 1
+      }
+    }
+  }
+
+  private object Starting {
+    val herder = "org/apache/kafka/connect/runtime/distributed/DistributedHerder"
+    val id = "Lorg/apache/kafka/connect/util/ConnectorTaskId;"
   }
 }

@@ -709,6 +709,17 @@ def test_a_task_that_hangs_in_its_start_is_told_from_none(
     assert ("may not answer" in told) == bool(planned)
 
 
+def test_a_task_that_starts_anew_and_hangs_is_told_with_what_may_hold_it(
+    made: MemoryConnector,
+) -> None:
+    made.add()
+    made.look(times=2)
+    _has(made, Part(0, "RESTARTING"))
+    made.look(3, times=10)
+    assert made.said() == ["Activated", "tasks_waiting"]
+    assert "may not answer" in (made.log.image.connectors[NAME].failure or "")
+
+
 @pytest.mark.parametrize(("planned", "code"), [(1, "tasks_waiting"), (0, "no_tasks")])
 def test_what_has_not_run_yet_may_take_longer_than_what_ran(
     made: MemoryConnector, planned: int, code: str
