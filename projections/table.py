@@ -66,14 +66,29 @@ class _Values(ValuesView[V]):
 class Layered(Paired[K, V]):
     """A table whose rows are looked up in `base` until they are changed.
 
-    A changed table is a new one; `base` is shared, and must not change while it is.
+    A changed table is a new one; `base` is shared, and must not change while it is. Who asks for
+    the length has it counted once, and then with each change.
     """
 
-    __slots__ = ("base", "changes")
+    __slots__ = ("_length", "base", "changes")
 
-    def __init__(self, base: Mapping[K, V], changes: Map[K, V | Gone] | None = None) -> None:
-        self.base = base
+    def __init__(
+        self,
+        base: Mapping[K, V],
+        changes: Map[K, V | Gone] | None = None,
+        length: int | None = None,
+    ) -> None:
+        self.base, self._length = base, length
         self.changes: Map[K, V | Gone] = Map() if changes is None else changes
+
+    def __len__(self) -> int:
+        if self._length is None:
+            added = sum((one is not GONE) - (key in self.base) for key, one in self.changes.items())
+            self._length = len(self.base) + added
+        return self._length
+
+    def __bool__(self) -> bool:
+        return len(self) > 0
 
     def __getitem__(self, key: K) -> V:
         found = self.changes.get(key)
@@ -103,13 +118,17 @@ class Layered(Paired[K, V]):
 
     def set(self, key: K, value: V) -> "Layered[K, V]":
         """The table with another row."""
-        return Layered(self.base, self.changes.set(key, value))
+        length = self._length
+        if length is not None and key not in self:
+            length += 1
+        return Layered(self.base, self.changes.set(key, value), length)
 
     def delete(self, key: K) -> "Layered[K, V]":
         """The table without a row. Raises KeyError if there is none."""
         if key not in self:
             raise KeyError(key)
-        return Layered(self.base, self.changes.set(key, GONE))
+        length = None if self._length is None else self._length - 1
+        return Layered(self.base, self.changes.set(key, GONE), length)
 
     def pairs(self) -> Iterator[tuple[K, V]]:
         """Every key with its value."""

@@ -93,13 +93,23 @@ ORIGIN = Snapshot()
 class StoredTable(Paired[K, V]):
     """One table as a snapshot holds it."""
 
-    __slots__ = ("_cache", "_file", "_key", "_value", "at", "number")
+    __slots__ = ("_cache", "_file", "_key", "_length", "_value", "at", "number")
 
     def __init__(self, file: "Store", number: int, kinds: tuple[Any, Any], at: int) -> None:
         self._file, self.number, self.at = file, number, at
         self._key: Decoder[K] = decoder(kinds[0])
         self._value: Decoder[V] = decoder(kinds[1])
         self._cache: dict[K, V] = {}
+        self._length: int | None = None
+
+    def __len__(self) -> int:
+        if self._length is None:
+            with self._file.translated():
+                self._length = self._file.length(self.number, self.at)
+        return self._length
+
+    def __bool__(self) -> bool:
+        return len(self) > 0
 
     def __getitem__(self, key: K) -> V:
         found: V | None = self.get(key)
@@ -135,7 +145,7 @@ class StoredTable(Paired[K, V]):
 
     def advance(self, at: int, changes: Mapping[K, V | Any]) -> None:
         """Stand at a later snapshot, before which these rows changed; for the writer alone."""
-        self.at = at
+        self.at, self._length = at, None
         for key, value in changes.items():
             if value is GONE:
                 self._cache.pop(key, None)
@@ -292,6 +302,15 @@ class Store:
             (number, at),
         )
         return ((key, self._whole(value, large)) for key, value, large, _ in found)
+
+    def length(self, number: int, at: int) -> int:
+        """How many rows there are at a snapshot; none is read."""
+        found: int = self._db.execute(
+            "SELECT count(*) FROM (SELECT length(value) AS bytes, max(at) FROM versions "
+            "WHERE tab = ? AND at <= ? GROUP BY key) WHERE bytes > 0",
+            (number, at),
+        ).fetchone()[0]
+        return found
 
     @contextmanager
     def translated(self) -> Iterator[None]:

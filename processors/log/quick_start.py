@@ -1,6 +1,6 @@
 """Where a worker's fold begins: at the newest snapshot of this home that stands on the log."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -18,6 +18,8 @@ from snapshots.place import put_aside
 from snapshots.store import ORIGIN, DamagedError, Snapshot, Store
 
 log = structlog.get_logger(__name__)
+_NEAR = 1000
+"""Records between two that are wanted: so many are read and left out rather than asked for anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +96,30 @@ class QuickStart:
         with LogReader(self._connection, None, brief=True) as reader:
             behind(newest, reader.since)
             image = store.whole_image(newest)
-            undecided: dict[int, Record] = {}
-            for offset in image.intents.undecided:
-                record = next(reader.since(offset), None)
-                if record is None or record.offset != offset:
-                    raise OtherLogError(offset, offset)
-                undecided[offset] = record
+            undecided = _records(reader, image.intents.undecided)
         return Start(image, undecided, newest.tree, store.unverified(newest))
+
+
+def _records(reader: LogReader, offsets: Iterable[int]) -> dict[int, Record]:
+    """The records at these offsets; those that stand near each other are read in one pass.
+
+    Raises OtherLogError for one that is not there.
+    """
+    groups: list[list[int]] = []
+    for offset in sorted(offsets):
+        if groups and offset - groups[-1][-1] <= _NEAR:
+            groups[-1].append(offset)
+        else:
+            groups.append([offset])
+    found: dict[int, Record] = {}
+    for group in groups:
+        wanted = frozenset(group)
+        read = reader.between(group[0], group[-1])
+        found |= {record.offset: record for record in read if record.offset in wanted}
+        for offset in group:
+            if offset not in found:
+                raise OtherLogError(offset, offset)
+    return found
 
 
 class FirstRecord:

@@ -23,13 +23,14 @@ from projections.image import Image
 from projections.integrity.tree import CompactRange
 from projections.integrity.trust import DistrustError
 from projections.replay import fold, replay
+from projections.table import Layered
 from snapshots import history, place
 from snapshots.history import OtherLogError, Read, extend, image_at
 from snapshots.image_tables import TABLES, Rest, put_together, take_apart
-from snapshots.store import ORIGIN, BusyError, DamagedError, SnapshotError, Store
+from snapshots.store import ORIGIN, BusyError, DamagedError, SnapshotError, Store, StoredTable
 from tests import paper_story as story
 from tests.fixtures import recording
-from tests.paper_log import PaperLog
+from tests.paper_log import Never, PaperLog
 from tests.signed_log import busy_log, signed_over, trusting
 
 RECORDS = busy_log()
@@ -466,3 +467,47 @@ def test_the_file_is_for_its_owner_alone(tmp_path: Path) -> None:
     store = stored(tmp_path / "made" / "log.db", 5)
     assert store.path.stat().st_mode & 0o777 == 0o600
     assert store.path.parent.stat().st_mode & 0o777 == 0o700
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 12)), max_size=40), st.booleans())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_length_of_a_table_is_that_of_its_rows(
+    tmp_path_factory: pytest.TempPathFactory, acts: list[tuple[bool, int]], asked: bool
+) -> None:
+    """Whether it was asked for before the rows changed, or not."""
+    base = Map({number: str(number) for number in range(6)})
+    table, rows = Layered(base), dict(base)
+    assert not asked or len(table) == len(rows)
+    for is_set, key in acts:
+        if is_set:
+            table, rows = table.set(key, "x"), {**rows, key: "x"}
+        elif key in rows:
+            table = table.delete(key)
+            del rows[key]
+        assert not asked or len(table) == len(rows)
+    assert (len(table), bool(table), dict(table)) == (len(rows), bool(rows), rows)
+
+
+def test_records_behind_a_snapshot_are_folded_without_reading_a_table_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ranges of unusable records that are decided while many intents wait."""
+    log = PaperLog()
+    story.published(log)
+    log.checks = {"topic_exists": Never(), "schema_registered": Never()}
+    for number in range(40):
+        name = f"east.waits{number}"
+        log.say(intents.ProductPublished, "east", **story.product(product=name, topic=name))
+    before = len(log.records)
+    for _ in range(5):
+        for _ in range(3):
+            log.put(replace(log.records[-1], value=b"not avro at all"))
+        log.govern()
+    assert log.image.intents.unusable.size == 0
+    with stored(tmp_path / "log.db", before, log.records) as store:
+        image = image_at(store, log_of(log.records), at_offset=before - 1)
+        assert len(image.intents.undecided) >= 40
+        monkeypatch.setattr(StoredTable, "pairs", lambda _: pytest.fail("a table was read whole"))
+        found = replay(log.records[before:], image)
+        monkeypatch.undo()
+        assert found == replay(log.records)
