@@ -16,17 +16,20 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from local_platform import Endpoints
 from local_platform.services.connect import DEBEZIUM
+from local_platform.settings import PlatformSettings
 from tests.integration.connect.hanging import (
     TLS_ASKED,
     Serve,
     accepting,
     address_faults,
     deaf_to,
+    deployed,
     message,
     sink,
     traces,
 )
-from tests.kafka_client import fresh
+from tests.kafka_client import eventually, fresh
+from tests.mesh_fixtures import connect_service, connect_worker, pid_of
 
 pytestmark = pytest.mark.platform
 _ERROR_BYTES = 64 << 20
@@ -207,3 +210,30 @@ def test_a_task_waits_for_its_database_for_a_bounded_time(mesh: Endpoints) -> No
         told = traces(mesh, configs, 150)
         assert not [speaks for speaks, trace in told.items() if not trace]
         assert "Failed to flush records" in str(told["reads_nothing_more"])
+
+
+def test_a_kafka_client_that_is_answered_with_tls_ends_no_worker(
+    mesh: Endpoints, settings: PlatformSettings
+) -> None:
+    """As after a cluster was put under TLS: it takes the alert for the length of an answer."""
+    answered: list[bytes] = []
+
+    def alerting(client: socket.socket) -> None:
+        answered.append(client.recv(65536))
+        client.sendall(b"\x15\x03\x03\x00\x02\x02\x28")
+        client.recv(1)
+
+    connect_worker(mesh)
+    worker = pid_of(settings, connect_service())
+    with accepting(alerting) as other:
+        place = f"127.0.0.1:{other}"
+        mirror = {
+            "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
+            "source.cluster.alias": "a",
+            "source.cluster.bootstrap.servers": place,
+            "target.cluster.alias": "b",
+            "target.cluster.bootstrap.servers": place,
+        }
+        with deployed(mesh, {"mirror": mirror}):
+            eventually(lambda: len(answered) > 20, "its clients have asked again and again", 60)
+            assert pid_of(settings, connect_service()) == worker

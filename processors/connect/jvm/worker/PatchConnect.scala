@@ -6,7 +6,7 @@ import org.apache.xbean.asm9.{ClassVisitor, MethodVisitor, Opcodes}
 
 /**
  * Writes classes of Connect's below a folder: records that ask [[NullFields]], a herder that asks
- * [[Traces]] and says of a task that it starts, a consumer of Kafka's, by [[PatchConsumer]] and [[PatchMetadata]], and a reporter of dead
+ * [[Traces]] and says of a task that it starts, answers of Kafka's that ask [[BoundedReceives]], a consumer of Kafka's, by [[PatchConsumer]] and [[PatchMetadata]], and a reporter of dead
  * letters, by [[PatchLetters]]. Their jar comes first on the class path of the worker; see [[PatchedClass]].
  */
 object PatchConnect {
@@ -25,6 +25,7 @@ object PatchConnect {
       Call("java/lang/Throwable", "printStackTrace", "(Ljava/io/PrintStream;)V", times = 1),
       Call("mesh/Traces", "print", "(Ljava/lang/Throwable;Ljava/io/PrintStream;)V"))
     PatchedClass.write(folder, Starting.herder, 1)(new Starting(_))
+    PatchedClass.write(folder, Bounded.receive, 3)(new Bounded(_))
     PatchConsumer.write(folder)
     PatchLetters.write(folder)
     PatchMetadata.write(folder)
@@ -85,5 +86,29 @@ object PatchConnect {
   private object Starting {
     val herder = "org/apache/kafka/connect/runtime/distributed/DistributedHerder"
     val id = "Lorg/apache/kafka/connect/util/ConnectorTaskId;"
+  }
+
+  /** An answer whose length has a bound also where the client gives none. */
+  private class Bounded(writer: ClassVisitor) extends PatchedClass(writer) {
+    override def visitMethod(
+        access: Int, method: String, types: String, generic: String, raised: Array[String]) = {
+      val inner = super.visitMethod(access, method, types, generic, raised)
+      if (method == "readFrom") new Reading(inner) else inner
+    }
+
+    private class Reading(inner: MethodVisitor) extends MethodVisitor(Opcodes.ASM9, inner) {
+      override def visitFieldInsn(code: Int, owner: String, field: String, types: String): Unit = {
+        super.visitFieldInsn(code, owner, field, types)
+        if (code == Opcodes.GETFIELD && owner == Bounded.receive && field == "maxSize") {
+          super.visitMethodInsn(
+            Opcodes.INVOKESTATIC, "mesh/BoundedReceives", "most", "(I)I", false)
+          changes += 1
+        }
+      }
+    }
+  }
+
+  private object Bounded {
+    val receive = "org/apache/kafka/common/network/NetworkReceive"
   }
 }
