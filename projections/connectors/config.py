@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from mesh_events.connectors import is_reference
-from projections.connectors import settings, sinks
+from projections.connectors import settings, sinks, system_tables
 from projections.connectors.settings import (
     JDBC_SINK,
     MOST_TASKS,
@@ -155,8 +155,10 @@ def unfit(config: Config) -> str | None:
     if "name" in config:
         return "name: leave it out: a connector is called by its id"
     if kind == POSTGRES:
-        return _unfit_capture(config)
-    return next(sinks.faults(config), None) if kind == JDBC_SINK else None
+        found = _unfit_capture(config)
+    else:
+        found = next(sinks.faults(config), None) if kind == JDBC_SINK else None
+    return found or system_tables.fault(config)
 
 
 def not_allowed(config: Config, *, shared: bool = False) -> str | None:

@@ -27,6 +27,7 @@ from processors.controllers.gates import Gates
 from processors.controllers.retry import wait_before
 from processors.crash_points import crash_point
 from processors.spark.error_files import ErrorFiles
+from projections.connectors import system_tables
 from projections.connectors.config import replaces_rows
 from projections.connectors.state import Connector, State
 from projections.identity import LOGIN_TAKEN
@@ -127,6 +128,9 @@ def withheld(connector: Connector, image: Image) -> RefusedError | None:
             "domain_quarantined",
             f"{connector.domain} is in quarantine: the connector goes on after its release",
         )
+    # what an earlier version has accepted
+    if (fault := system_tables.fault(connector.config)) is not None:
+        return RefusedError("invalid_connector", fault)
     missing = not_granted(
         image, connector.domain, connector.application, connector.cluster, connector.reads
     )

@@ -183,6 +183,89 @@ def test_a_schema_that_a_sink_finds_by_a_pattern_is_its_domains(log: PaperLog) -
     assert answer(log, capture("west.own", "my_sales.user")) == ""
 
 
+def routed_to(topic: str) -> dict[str, str]:
+    """Settings of a sink whose records of west.evil go to the table of another topic."""
+    return {
+        "transforms": "route",
+        "transforms.route.type": "org.apache.kafka.connect.transforms.RegexRouter",
+        "transforms.route.regex": r"west\.evil",
+        "transforms.route.replacement": topic,
+    }
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        sink("west.evil", "pg_catalog.pg_class"),
+        sink("west.evil", "PG_Catalog.pg_publication"),
+        sink("west.evil", "PG_CATALOG.pg_class", **{"quote.identifiers": "true"}),
+        sink("west.evil", "information_schema.sql_features"),
+        sink("west.evil", "pg_toast.x"),
+        sink("west.evil", "pg_class", f"{URL}?currentSchema=pg_catalog"),
+        # what the driver's pattern finds
+        sink("west.evil", "p__catalog.pg_class"),
+        sink("west.evil", "__________.pg_class"),
+        sink("west.evil", "information_______.sql_features"),
+        # what follows from the topic
+        sink("west.evil", "${topic}.pg_class", **routed_to("pg_catalog")),
+        sink("west.evil", "pg_${topic}.pg_class", **routed_to("catalog")),
+        sink("west.evil", "${topic}.pg_class", **routed_to("pg.catalog")),
+        capture("west.evil", "pg_catalog.pg_authid"),
+        capture("west.evil", "public.bills,PG_CATALOG.pg_authid"),
+        capture("west.evil", "information_schema.sql_features"),
+        capture("west.evil", **{"replica.identity.autoset.values": "pg_catalog.pg_class:FULL"}),
+    ],
+)
+def test_tables_of_postgres_itself_are_neither_captured_nor_filled(
+    log: PaperLog, fields: dict[str, Any]
+) -> None:
+    found = log.verdict(say(log, fields))
+    assert isinstance(found, Rejected)
+    assert found.code == "invalid_connector"
+    assert "PostgreSQL's own" in found.reason
+
+
+def test_an_update_to_tables_of_postgres_itself_is_refused(log: PaperLog) -> None:
+    add(log, sink("west.evil", "bills"))
+    fields = sink("west.evil", "pg_catalog.pg_class")
+    assert answer(log, fields, ConnectorUpdated) == "invalid_connector"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        sink("west.own", "pgp_keys.bills"),
+        sink("west.own", "my_catalog.bills"),
+        sink("west.own", "__staging.bills"),
+        sink("west.own", "___.bills"),
+        # without a schema it is one of public, which is put in
+        sink("west.own", "pg_bills"),
+        sink("west.own", None, **routed_to("pg_catalog.pg_class")),
+        capture("west.own", "public.pg_bills"),
+        capture("west.own", "_g_.bills"),
+    ],
+)
+def test_names_that_are_much_like_those_of_postgres_itself_are_free(
+    log: PaperLog, fields: dict[str, Any]
+) -> None:
+    assert answer(log, fields) == ""
+
+
+@pytest.mark.parametrize(
+    ("fields", "form"),
+    [
+        (sink("west.own", "pg_class"), "public.pg_class"),
+        (sink("west.own", None, **routed_to("pg_catalog.pg_class")), "public.${topic}"),
+    ],
+)
+def test_a_table_without_a_schema_is_looked_for_in_public_alone(
+    fields: dict[str, Any], form: str
+) -> None:
+    config = pinned("west.own", fields["config"])
+    assert config["collection.name.format"] == form
+    assert [one.name.split(".")[1] for one in filled(config)] == ["public"]
+
+
 def test_a_name_that_postgres_would_cut_is_refused(log: PaperLog) -> None:
     longest = "u" * 63
     add(log, capture("east.shop", f"public.{longest}"))

@@ -29,6 +29,7 @@ from processors.connect.connects import Connects
 from processors.connect.rest import Part
 from processors.controllers.connectors import look
 from processors.controllers.rights.wishes import desired, may_not_read
+from projections.connectors import system_tables
 from tests import paper_story as story
 from tests.connectors.memory import NAME, PRINCIPAL, MemoryConnect, MemoryConnector
 from tests.unit.processors.controllers.flows.test_links_crashes import Crashes, DiedError
@@ -569,6 +570,23 @@ def test_a_domain_in_quarantine_has_no_connector_that_runs(made: MemoryConnector
     made.look(times=3)
     assert made.api.found[NAME].runs
     assert made.connector.state is ConnectorState.ACTIVE
+
+
+def test_a_connector_of_before_that_reaches_tables_of_postgres_itself_is_ended(
+    made: MemoryConnector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as before:
+        before.setattr(system_tables, "fault", lambda _: None)
+        made.add({"table.include.list": "pg_catalog.pg_authid"})
+        made.look(times=2)
+        assert made.said() == ["Activated"]
+        assert made.east.rights(principal=PRINCIPAL)
+    made.look(times=2)
+    assert not made.east.rights(principal=PRINCIPAL)
+    assert made.api.found[NAME].is_still
+    assert made.said() == ["Activated", "invalid_connector"]
+    assert made.connector.failure is not None
+    assert "pg_catalog.pg_authid" in made.connector.failure
 
 
 def test_a_source_that_loses_its_rights_leaves_no_transaction_open(
