@@ -35,9 +35,22 @@ HEADERS_AS_THEY_ARE = (
 fails at `{"id":1,"k":"1"}`, before there could be a dead letter of it."""
 
 
+_KAFKA = "org.apache.kafka.connect.transforms"
+NEED_FIELDS = frozenset(
+    (
+        f"{_KAFKA}.ValueToKey",
+        f"{_KAFKA}.ExtractField$Key",
+        f"{_KAFKA}.ExtractField$Value",
+        f"{_KAFKA}.HeaderFrom$Key",
+        f"{_KAFKA}.HeaderFrom$Value",
+    )
+)
+"""Transforms that fail at a record which lacks a field that they name; others pass it on."""
+
+
 _EXTRACTING = {
-    "key.converter": "org.apache.kafka.connect.transforms.ExtractField$Key",
-    "value.converter": "org.apache.kafka.connect.transforms.ExtractField$Value",
+    "key.converter": f"{_KAFKA}.ExtractField$Key",
+    "value.converter": f"{_KAFKA}.ExtractField$Value",
 }
 
 

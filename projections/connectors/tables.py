@@ -11,6 +11,7 @@ from immutables import Map
 
 from projections.connectors import routes
 from projections.connectors.own_transforms import (
+    NEED_FIELDS,
     with_exact_values,
     with_headers_as_they_are,
     with_plain_names,
@@ -205,9 +206,9 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
 
     To Debezium a name is a pattern without regard to case, so each is written as one that matches
     itself alone. Its own slot is put in where the config names none, and heartbeats go to a topic
-    of its domain. It fails at a change that does not hold the whole row, and at an error of the
-    database that it would retry for ever and tell nobody. What it has read and Kafka has not takes
-    a bounded part of Connect's memory.
+    of its domain, past transforms that fail without a row's fields. It fails at a change that does
+    not hold the whole row, and at an error of the database that it would retry for ever and tell
+    nobody. What it has read and Kafka has not takes a bounded part of Connect's memory.
 
     A JDBC sink is given the schema of its tables. Without one it fills the first table of that name
     in any schema. It escapes no names, so it gets records with plain ones alone, and with values
@@ -245,6 +246,7 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
         "driver.socketTimeout": str(_SOURCE_SILENCE_S),
         "driver.options": " ".join(f"-c {name}={value}" for name, value in _OF_VALUES.items()),
         **_with_json(config),
+        **_with_rows_alone(config),
     }
     if found.get(SNAPSHOT) in READ_ANEW:
         found[SNAPSHOT] = "initial"
@@ -337,6 +339,33 @@ def _heartbeats(config: Config) -> dict[str, str]:
         f"{group}.retention.ms": _HOUR_MS,
         f"{group}.segment.ms": _HOUR_MS,
     }
+
+
+def _with_rows_alone(config: Config) -> dict[str, str]:
+    """Keep what Debezium writes beside rows from transforms that would fail without their fields.
+
+    One that has a predicate already is for the records that this one names.
+    """
+    steps = items(config.get("transforms", ""))
+    found: dict[str, str] = {}
+    own = []
+    for at, name in enumerate(steps):
+        of, predicate = f"transforms.{name}", f"_rows_{name}"
+        # routers before it may have given them other topics
+        topics = [topic for _, topic in beside({**config, "transforms": ",".join(steps[:at])})]
+        is_open = config.get(f"{of}.type") in NEED_FIELDS and f"{of}.predicate" not in config
+        if not is_open or not topics:
+            continue
+        own.append(predicate)
+        pattern = "|".join(topics).replace(".", "[.]")
+        found |= {f"{of}.predicate": predicate, f"{of}.negate": "true"}
+        found |= {
+            f"predicates.{predicate}.type": routes.TOPIC_MATCHES,
+            f"predicates.{predicate}.pattern": pattern,
+        }
+    if own:
+        found["predicates"] = ",".join((*items(config.get("predicates", "")), *own))
+    return found
 
 
 def _heartbeat_prefix(config: Config) -> str:

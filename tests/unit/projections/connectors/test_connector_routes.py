@@ -1,5 +1,7 @@
 """The topics that captured tables fill, through the transforms of a config."""
 
+import re
+
 import pytest
 
 from projections.connectors.config import captured, foreign_topics, not_allowed, writes
@@ -17,6 +19,7 @@ from projections.connectors.tables import merged, pinned, route, route_with_sche
 from projections.connectors.values import MOST_LISTED
 
 PREFIX = "east.shop"
+KAFKA, SIDES = "org.apache.kafka.connect.transforms", ("Key", "Value")
 
 
 def config(tables: str, *routers: tuple[str, str], **more: str) -> dict[str, str]:
@@ -183,6 +186,57 @@ def test_debezium_is_given_the_prefix_of_the_heartbeats_where_there_are_any() ->
     own = pinned("east.shop", config("a.t", topic__heartbeat__prefix="east.b", **BEATS))
     assert own["topic.heartbeat.prefix"] == "east.b"
     assert "topic.heartbeat.prefix" not in pinned("east.shop", config("a.t"))
+
+
+def passes(given: dict[str, str], transform: str, topic: str) -> bool:
+    """Whether Connect leaves a transform out for the records of a topic."""
+    of = f"predicates.{given[f'transforms.{transform}.predicate']}"
+    assert of.removeprefix("predicates.") in given["predicates"].split(",")
+    assert given[f"{of}.type"] == TOPIC_MATCHES
+    is_named = re.fullmatch(given[f"{of}.pattern"], topic) is not None
+    return is_named is (given[f"transforms.{transform}.negate"] == "true")
+
+
+def needing(kind: str, *routers: tuple[str, str], **more: str) -> dict[str, str]:
+    """A config whose last transform names a field of rows."""
+    found = config("a.t", *routers, **more)
+    steps = ",".join(filter(None, (found.get("transforms", ""), "named")))
+    return found | {"transforms": steps, "transforms.named.type": f"{KAFKA}.{kind}"}
+
+
+@pytest.mark.parametrize(
+    "kind", ["ValueToKey", *(f"{a}${b}" for a in ("ExtractField", "HeaderFrom") for b in SIDES)]
+)
+def test_heartbeats_pass_by_a_transform_that_names_a_field_of_rows(kind: str) -> None:
+    given = pinned("east.shop", needing(kind, OWN, **BEATS))
+    assert passes(given, "named", "east.__heartbeat.east.shop")
+    for other in ("east.t", "east.__heartbeat.east-shop"):
+        assert not passes(given, "named", other)
+
+
+def test_heartbeats_pass_by_such_a_transform_in_the_topic_that_a_router_gave_them() -> None:
+    router = (r"east\.__heartbeat\..+", "east.beats")
+    given = pinned("east.shop", needing("ValueToKey", router, **BEATS))
+    assert passes(given, "named", "east.beats")
+    assert not passes(given, "named", "east.__heartbeat.east.shop")
+
+
+def test_transactions_pass_by_such_a_transform_as_heartbeats_do() -> None:
+    more = {"provide.transaction.metadata": "true"}
+    given = pinned("east.shop", {**needing("ValueToKey", OWN, **BEATS), **more})
+    for topic in ("east.__heartbeat.east.shop", "east.shop.transaction"):
+        assert passes(given, "named", topic)
+
+
+def test_a_transform_has_no_predicate_but_its_own_where_it_needs_none() -> None:
+    """Others pass on what lacks their fields, and without heartbeats there is no such record."""
+    for found in (needing("InsertField$Value", **BEATS), needing("ValueToKey")):
+        assert "predicates" not in pinned("east.shop", found)
+    own = {**needing("ValueToKey", **BEATS), **OF_TOPIC, "transforms.named.predicate": "p"}
+    given = pinned("east.shop", own)
+    assert given["transforms.named.predicate"] == "p"
+    assert given["predicates"] == "p"
+    assert "transforms.named.negate" not in given
 
 
 def test_a_table_that_any_router_leads_out_of_the_domain_is_named() -> None:
