@@ -67,7 +67,7 @@ def _place(folder: Path, sources: Sequence[Path], class_path: str) -> Path:
 def compile_transformations(jar: Path, class_path: str) -> None:
     """Compile the jar of Connect's plugins if it is not there; see `compile_once`.
 
-    It holds nine of Kafka's classes as well, and has to come before Kafka's jars: see
+    It holds eleven of Kafka's classes as well, and has to come before Kafka's jars: see
     `processors.connect.jvm.worker`.
     """
     with_compiler = f"{class_path}:{_tools()}"

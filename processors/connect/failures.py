@@ -204,6 +204,11 @@ _REFUSALS = {
         "with a row after it, or d with the one before; to pass over such records, give "
         "errors.tolerance=all with errors.deadletterqueue.topic.name"
     ),
+    "time_not_milliseconds": (
+        "TimestampConverter would take the field's number for milliseconds, and write other times: "
+        "give the capture --set time.precision.mode=connect, declare the column as timestamp(3), "
+        "or convert no such field"
+    ),
     "payload_not_exact": (
         "the schema that Debezium makes of the payload lacks the member, which would be missing: "
         "write lists of plain objects and names of A-Z, a-z, 0-9 and _, or have payloads as texts "
@@ -252,6 +257,7 @@ _REFUSED = re.compile(
     r"[\w$-]{1,63}(?:\.[\w$-]{1,63}){1,2}"
     r"|table_(?:without_identity|renamed|recreated): (?:[\w$-]{1,63}\.[\w$-]{1,63}|a table)"
     r"|payload_not_exact: (?:[\w$-]{1,63}|a member)"
+    r"|time_not_milliseconds: (?:Micro|Nano)[A-Za-z]{1,20}"
     r"|slot_lost: [a-z0-9_]{1,63}"
     r"|registry_unavailable: [A-Za-z]{1,64}"
     r"|publication_lost: (?:[a-z0-9_]{1,63}|a publication)"
@@ -272,9 +278,9 @@ _REFUSED = re.compile(
 domain, of `DeadLetters` the topic and Kafka's error, of `ExactColumns` the column or the table,
 of `BoundedMatches` the column, of `Identities` and `RenamedTables` the table, of `LostSlots` the
 slot, of `Publications` the publication, of `LogPositions` the database, of `KeptKeys` the topic, of
-`CountedPositions` nothing, of `SkippedRecords` the partition and the position, of the Avro
-converter nothing, of `PlainNames` and `ExactValues` the record's place and the field. No error
-but theirs has that class."""
+`CountedPositions` nothing, of `SkippedRecords` the partition and the position, of
+`Milliseconds` Debezium's name of the type, of the Avro converter nothing, of `PlainNames` and
+`ExactValues` the record's place and the field. No error but theirs has that class."""
 _UNCONVERTED = re.compile(
     rf"{_NO_VALUE}"
     r"'(?P<column>[\w$-]{1,63}(?:\.[\w$-]{1,63}){1,3})'"

@@ -71,6 +71,21 @@ def test_a_sink_goes_by_no_name_of_a_type_that_is_made_of_another(
 
 
 @pytest.mark.usefixtures("mesh")
+def test_times_finer_than_milliseconds_are_never_taken_for_milliseconds(
+    settings: PlatformSettings, tmp_path: Path
+) -> None:
+    """Microseconds of 2023 came as a day of the year 55840."""
+    said = said_by("AskTimes", "debezium-connector-postgres", [], settings, tmp_path)
+    found = dict(line.split(" ", 1) for line in said)
+    assert {name: found.pop(name) for name in ("bigint", "connect", "Timestamp", "Timestamp?")} == {
+        **dict.fromkeys(("bigint", "connect", "Timestamp"), "2023-11-14"),
+        "Timestamp?": "null",
+    }
+    assert len(found) == 8
+    assert set(found.values()) == {"refused time_not_milliseconds"}
+
+
+@pytest.mark.usefixtures("mesh")
 def test_a_partition_is_written_by_one_task_at_a_time(
     settings: PlatformSettings, tmp_path: Path
 ) -> None:

@@ -6,8 +6,10 @@ import org.apache.xbean.asm9.{ClassVisitor, MethodVisitor, Opcodes}
 
 /**
  * Writes classes of Connect's below a folder: records that ask [[NullFields]], a herder that asks
- * [[Traces]] and says of a task that it starts, answers of Kafka's that ask [[BoundedReceives]], a consumer of Kafka's, by [[PatchConsumer]] and [[PatchMetadata]], and a reporter of dead
- * letters, by [[PatchLetters]]. Their jar comes first on the class path of the worker; see [[PatchedClass]].
+ * [[Traces]] and says of a task that it starts, answers of Kafka's that ask [[BoundedReceives]], a
+ * transform that asks [[Milliseconds]], a consumer of Kafka's, by [[PatchConsumer]] and [[PatchMetadata]],
+ * and a reporter of dead letters, by [[PatchLetters]]. Their jar comes first on the class path of the
+ * worker; see [[PatchedClass]].
  */
 object PatchConnect {
   private val schema = "org/apache/kafka/connect/data/Schema"
@@ -24,6 +26,11 @@ object PatchConnect {
       "trace", "(Ljava/lang/Throwable;)Ljava/lang/String;",
       Call("java/lang/Throwable", "printStackTrace", "(Ljava/io/PrintStream;)V", times = 1),
       Call("mesh/Traces", "print", "(Ljava/lang/Throwable;Ljava/io/PrintStream;)V"))
+    patch(
+      folder, "org/apache/kafka/connect/transforms/TimestampConverter",
+      "timestampTypeFromSchema", s"(L$schema;)Ljava/lang/String;",
+      Call(schema, "name", "()Ljava/lang/String;", times = 3),
+      Call("mesh/Milliseconds", "nameOf", s"(L$schema;)Ljava/lang/String;"))
     PatchedClass.write(folder, Starting.herder, 1)(new Starting(_))
     PatchedClass.write(folder, Bounded.receive, 3)(new Bounded(_))
     PatchConsumer.write(folder)

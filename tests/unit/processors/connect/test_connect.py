@@ -603,6 +603,10 @@ def test_a_class_of_the_operators_has_the_settings_that_the_operator_names(tmp_p
             "mesh.RefusedException: position_lost: a transaction: the database's log",
             "position_lost: a transaction; the server or its slot is another one",
         ),
+        (
+            "mesh.RefusedException: time_not_milliseconds: MicroTimestamp: TimestampConverter",
+            "time_not_milliseconds: MicroTimestamp; TimestampConverter would take",
+        ),
         ("mesh.RefusedException: log_behind: shop: its", "log_behind: shop; the server was set"),
         (
             "mesh.RefusedException: database_is_standby: a database: a",
