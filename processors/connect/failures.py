@@ -86,6 +86,12 @@ _KNOWN = {
         "table, run ALTER TABLE ... NO FORCE ROW LEVEL SECURITY; the connector tries again by "
         "itself"
     ),
+    r"org\.apache\.kafka\.connect\.errors\.DataException: Cannot mask value of type:? class ": (
+        "MaskField masks texts, numbers, booleans, times, lists and maps, with a replacement texts "
+        "and numbers alone, and no bytes (bytea, bit) or records: leave the field out with "
+        "ReplaceField, or the column with --set column.exclude.list; or capture a bytea as text "
+        "with --set binary.handling.mode=base64, in a connector under another name"
+    ),
     r"mesh\.AnswerTooLargeException: ": (
         "the database sent more at once than a connector may take of Connect's memory: 16 MiB, "
         "or an error of 1 MiB; take fewer rows of a snapshot at a time with --set "

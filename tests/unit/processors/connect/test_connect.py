@@ -48,6 +48,7 @@ SINK = {
 
 CONNECT = "org.apache.kafka.connect.errors.ConnectException"
 PSQL = "org.postgresql.util.PSQLException"
+MASKED = "org.apache.kafka.connect.errors.DataException: Cannot mask value of type"
 RULE_VIOLATION = "io.apicurio.registry.rest.client.exception.RuleViolationException"
 
 
@@ -603,6 +604,11 @@ def test_a_class_of_the_operators_has_the_settings_that_the_operator_names(tmp_p
             "mesh.RefusedException: position_lost: a transaction: the database's log",
             "position_lost: a transaction; the server or its slot is another one",
         ),
+        (
+            f"{MASKED}: class java.nio.HeapByteBuffer",
+            "DataException; MaskField masks texts, numbers",
+        ),
+        (f"{MASKED} class [B with custom replacement.", "no bytes (bytea, bit)"),
         (
             "mesh.RefusedException: time_not_milliseconds: MicroTimestamp: TimestampConverter",
             "time_not_milliseconds: MicroTimestamp; TimestampConverter would take",
