@@ -7,6 +7,7 @@ client is used: it would take settings from the environment; only the standard's
 
 import json
 import re
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -43,6 +44,9 @@ from projections.links import Link
 LINKS, STATEMENTS, CONNECTORS = "mesh.links", "mesh.statements", "mesh.connectors"
 """Every link, statement and connector is a job of one of these namespaces, named by its id."""
 _FLUSH_S = 10.0
+UNAWAITED_S = 60.0
+"""After an event that was not acknowledged the next ones are not waited for so long: rights are
+withdrawn by those who tell of runs."""
 LARGEST_EVENT = 900_000
 """Bytes; Kafka's clients and brokers take a megabyte with key and headers by default."""
 log = structlog.get_logger(__name__)
@@ -182,33 +186,47 @@ class Lineage(Protocol):
 
 
 class LineageTopic:
-    """Writes lineage to its topic; what cannot be written is logged and left."""
+    """Writes lineage to its topic; what cannot be written is logged and left.
 
-    def __init__(self, connection: Connection, topic: str = topics.LINEAGE) -> None:
-        self._topic = topic
+    clock: seconds that only go forward.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        topic: str = topics.LINEAGE,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._topic, self._clock = topic, clock
+        # until then nobody waits for an acknowledgement
+        self._unawaited = float("-inf")
         self._producer = Producer(
             connection.config(enable_idempotence=True, message_timeout_ms=int(_FLUSH_S * 1000))
         )
 
     def tell(self, kind: RunState, run: JobRun, reason: str | None = None) -> None:
-        """Append one event and wait for the acknowledgement."""
-        faults: list[str] = []
-
-        def delivered(error: Any, _: Any) -> None:
-            if error is not None:
-                faults.append(str(error))
-
+        """Append one event and wait for the acknowledgement, unless one was missing just now."""
         value, without = fitting(kind, run, reason)
         if without:
             log.warning("lineage_shortened", job=run.job, run=run.run, without=without)
+
+        def delivered(error: Any, _: Any) -> None:
+            if error is not None:
+                self._lost(run, error)
+
         try:
             self._producer.produce(self._topic, value, run.run.encode(), on_delivery=delivered)
-            if self._producer.flush(_FLUSH_S):
-                faults.append(f"no acknowledgement in {_FLUSH_S:g} s")
+            if self._clock() < self._unawaited:
+                # says of earlier ones what became of them
+                self._producer.poll(0)
+            elif self._producer.flush(_FLUSH_S):
+                self._lost(run, f"no acknowledgement in {_FLUSH_S:g} s")
         except (KafkaException, BufferError) as error:
-            faults.append(str(error))
-        if faults:
-            log.warning("lineage_not_written", job=run.job, run=run.run, error=faults[0])
+            self._lost(run, error)
+
+    def _lost(self, run: JobRun, error: object) -> None:
+        self._unawaited = self._clock() + UNAWAITED_S
+        log.warning("lineage_not_written", job=run.job, run=run.run, error=str(error))
 
 
 def fitting(kind: RunState, run: JobRun, reason: str | None = None) -> tuple[bytes, str]:

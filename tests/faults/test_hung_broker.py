@@ -148,7 +148,8 @@ def lineage(connection: Connection) -> Callable[[], object]:
 
     def act() -> bool:
         topic.tell(RunState.RUNNING, run)
-        return len(topic._producer) == 0
+        # for a minute after a failure `tell` does not wait for it
+        return topic._producer.flush(1) == 0
 
     return act
 
