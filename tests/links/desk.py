@@ -72,6 +72,10 @@ class Desk:
             at = self.image.offset + 1
             self.image = act(self.image, at)._replace(offset=at)
 
+    def elect(self) -> None:
+        """A governor starts: what was said before may have been carried out by another worker."""
+        self.change(lambda image, at: image._replace(epoch=at))
+
     def grant(self, application: str) -> None:
         """An application reads the copy, and its right is on the log; it is to be withdrawn."""
 

@@ -302,6 +302,11 @@ class Desk:
         after = statements.redirected(self.image.statements, event, desired, at, at * 1000)
         self.image = self.image._replace(statements=after, offset=at)
 
+    def elect(self) -> None:
+        """A governor starts: what was said before may have been carried out by another worker."""
+        at = self._next()
+        self.image = self.image._replace(epoch=at, offset=at)
+
     def quarantine(self, *, on: bool) -> None:
         cut = Map({"east": Quarantine("east", "stolen", "operator", 0)}) if on else Map()
         identity = replace(self.image.identity, quarantines=cut)

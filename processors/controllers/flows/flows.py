@@ -374,6 +374,8 @@ class Flows(Generic[F]):
         memory = self._memory.get(flow)
         if memory is None or memory.generation != flow.generation:
             is_first = flow.incarnation == 0 and flow.generation == flow.created_generation
+            # what is older an earlier worker may have started, and died before it could report that
+            is_first = is_first and flow.generation > image.epoch
             now = self._pace.clock()
             begun = None if memory is None else memory.begun
             fresh = Memory(flow.generation, since=now, left=not is_first, begun=begun)

@@ -386,3 +386,56 @@ def test_a_crash_on_the_way_of_a_later_start_ends_nothing_that_is_needed(
     made.controller = made.new_controller()
     made.settle()
     assert made.wrong() == []
+
+
+def test_a_first_query_whose_worker_died_writes_nothing_behind_its_failure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made, crashes = MemoryStatement(), Crashes()
+    made.produce("good", "good")
+    monkeypatch.setattr(starting, "crash_point", crashes)
+    crashes.place = "statement-after-start"
+    with pytest.raises(DiedError):
+        made.reconcile()
+    assert may(made, Operation.WRITE)
+    made.desk.elect()
+    made.controller = made.new_controller()
+    made.engine.down = True
+    made.reconcile()
+    assert codes(made) == ["engine_unavailable"]
+    assert not may(made, Operation.WRITE)
+    made.engine.down = False
+    made.settle()
+    assert made.wrong() == []
+
+
+def test_a_first_copy_whose_worker_died_writes_nothing_behind_its_failure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    link, crashes = MemoryLink(), Crashes()
+    link.produce(4)
+    monkeypatch.setattr(starting, "crash_point", crashes)
+    crashes.place = "link-after-start"
+    with pytest.raises(DiedError):
+        link.reconcile()
+    link.desk.elect()
+    link.controller = link.new_controller()
+    link.engine.down = True
+    link.reconcile()
+    assert [fact.code for fact in link.desk.said(LinkFailed)] == ["engine_unavailable"]
+    assert not any(one.operation is Operation.WRITE for one in link.west.bindings)
+    link.engine.down = False
+    link.settle()
+    assert link.findings() == []
+
+
+def test_a_statement_that_was_added_under_this_leadership_has_nothing_to_end() -> None:
+    made = MemoryStatement()
+    made.desk.elect()
+    made.desk.direct(Desired.REMOVED)
+    made.settle()
+    made.desk.add()
+    asked = stops(made)
+    registry_away(made)
+    made.settle()
+    assert (codes(made), asked) == (["cluster_unavailable"], [])
