@@ -12,18 +12,25 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Protocol, TypeVar
 
+import structlog
+
 from mesh_events.errors import StateFaultError
 from processors.controllers.controller import Leadership, NotLeaderError
 from projections.image import Image
 
 Job = Callable[[], None]
 Item = TypeVar("Item")
+log = structlog.get_logger(__name__)
 PATIENCE_S = 1.0
 """For so long a round waits for a lane; one that takes longer goes on beside the next rounds."""
 ROUND_S = 2.0
 """A job begins nothing new after so long: what is left comes with the next, fresher image."""
 STALL_S = 600.0
-"""Every call to a server is bounded in time: a lane that is busy for so long hangs for good."""
+"""Every call to a server is bounded in time: a lane that is busy for so long hangs.
+
+Not for good where one job of a domain makes many such calls and its own server takes its time for
+each: that is logged, and ends no worker of others.
+"""
 _MOST = 96
 """Threads of one kind of work; they are made when they are needed."""
 
@@ -103,19 +110,28 @@ class Claims:
 class _Lane:
     """`job` has begun at `since`, which is None while it waits for a thread.
 
-    `told` is the last fact that was on the log at the end of the one before.
+    `told` is the last fact that was on the log at the end of the one before. `hangs` once it was
+    logged that the job does.
     """
 
     job: "Future[int] | None" = None
     leadership: Leadership | None = None
     since: float | None = None
     told: int = -1
+    hangs: bool = False
 
 
 class SideBySide:
-    """Each lane in a thread of its own while it has something to do."""
+    """Each lane in a thread of its own while it has something to do.
 
-    def __init__(self, name: str) -> None:
+    Args:
+        name: of the controller.
+        of_domains: each lane works for one domain, on servers that it may slow down: a lane that
+            hangs is logged and left out, and the worker goes on for the others.
+    """
+
+    def __init__(self, name: str, *, of_domains: bool = False) -> None:
+        self._of_domains = of_domains
         self._pool = ThreadPoolExecutor(_MOST, thread_name_prefix=name)
         self._lanes: dict[str, _Lane] = {}
         self._name = name
@@ -143,19 +159,34 @@ class SideBySide:
             busy = 0.0 if since is None else time.monotonic() - since
             if job is not None and job.done():
                 lane.job = None
+                self._goes_on(name, lane, busy)
                 fault = job.exception()
                 if fault is None:
                     lane.told = job.result()
                 elif lane.leadership is leadership or not isinstance(fault, NotLeaderError):
                     faults.append(fault)
             elif job is not None and busy > STALL_S:
-                raise StateFaultError(
-                    f"the controller of {self._name} hangs at {name} for {busy:.0f} s"
-                )
+                self._hangs(name, lane, busy)
         # a fault of the program comes before the end of a leadership
         faults.sort(key=lambda fault: isinstance(fault, NotLeaderError))
         if faults:
             raise faults[0]
+
+    def _hangs(self, name: str, lane: _Lane, busy: float) -> None:
+        """End the worker by an error, or report once that one domain's work stands still."""
+        if not self._of_domains:
+            raise StateFaultError(
+                f"the controller of {self._name} hangs at {name} for {busy:.0f} s"
+            )
+        if not lane.hangs:
+            lane.hangs = True
+            log.error("lane_hangs", controller=self._name, lane=name, seconds=round(busy))
+
+    def _goes_on(self, name: str, lane: _Lane, busy: float) -> None:
+        """Take back that a lane hangs."""
+        if lane.hangs:
+            lane.hangs = False
+            log.info("lane_goes_on", controller=self._name, lane=name, seconds=round(busy))
 
 
 def _reporting(lane: _Lane, job: Job, leadership: Leadership) -> int:

@@ -4,7 +4,7 @@ Part of the composition root (`__main__`): real clusters, registries and engines
 """
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 
 from mesh_events.kafka.connection import Connection
 from mesh_events.kafka.transport import Tls
@@ -121,7 +121,7 @@ def enforcers(
             settings.registry(),
             image,
             LineageTopic(connection),
-            lanes=SideBySide("statements"),
+            lanes=SideBySide("statements", of_domains=True),
         ),
         ConnectorsController(
             connects,
@@ -172,7 +172,7 @@ def links_controller(
         link_engines(settings),
         LineageTopic(connection),
         registry.avro_text,
-        lanes=SideBySide,
+        lanes=partial(SideBySide, of_domains=True),
         mirrors=mirrors(connects),
     )
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
+from structlog.testing import capture_logs
 
 from mesh_events.errors import StateFaultError
 from processors.controllers import lanes as module
@@ -121,6 +122,38 @@ def test_a_lane_that_waits_for_a_thread_does_not_hang(
     now[0] += 50
     with pytest.raises(StateFaultError, match="hangs at west for 100 s"):
         lanes.run({}, EMPTY, PaperLeadership())  # type: ignore[arg-type]
+
+
+def test_a_lane_of_one_domain_that_hangs_is_logged_once_and_ends_no_worker(
+    gate: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, begun, done = [1000.0], threading.Event(), list[str]()
+    monkeypatch.setattr(module, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    lanes = SideBySide("test", of_domains=True)
+
+    def slow() -> None:
+        begun.set()
+        gate.wait()
+        done.append("east")
+
+    jobs = {"east": slow, "west": lambda: done.append("west")}
+    with capture_logs() as logs:
+        lanes.run(jobs, EMPTY, PaperLeadership())  # type: ignore[arg-type]
+        assert begun.wait(60)
+        for _ in range(3):
+            now[0] += module.STALL_S + 1
+            lanes.run(jobs, EMPTY, PaperLeadership())  # type: ignore[arg-type]
+        assert done == ["west"] * 4
+        gate.set()
+
+        def again() -> bool:
+            lanes.run(jobs, EMPTY, PaperLeadership())  # type: ignore[arg-type]
+            return done.count("east") > 1
+
+        eventually(again, "the lane goes on")
+    told = [(one["event"], one["log_level"], one["lane"]) for one in logs]
+    assert told == [("lane_hangs", "error", "east"), ("lane_goes_on", "info", "east")]
 
 
 def test_the_end_of_an_earlier_leadership_is_no_news_to_the_next(lanes: SideBySide) -> None:
