@@ -68,9 +68,11 @@ object BoundedRequests {
           case controller: ControllerApis => controller.requestChannel.closeConnection(request, util.Map.of())
         }
       case error: Throwable =>
-        // as for want of memory: what the handler does next is not of this request
-        current.remove()
-        throw error
+        // as for want of memory: the handler is free again, and what it does next is not of this request
+        try apis match {
+          case broker: KafkaApis => ends(broker, local)
+          case _ => leaves()
+        } finally throw error
     }
 
   /** Whether the request waits, was answered with an error, or its connection closed, and is not handled now. */

@@ -319,12 +319,13 @@ object PatchKafka {
   }
 
   /**
-   * Tells the bounds when it begins and ends to look at a fetch that waits, and whose that is. It returns at once,
-   * nothing or false, where a method of the bounds says so.
+   * Tells the bounds when it begins to look at a fetch that waits, and when it is done, also by an error; and whose
+   * that is. It returns at once, nothing or false, where a method of the bounds says so.
    */
   private class LookAt(inner: MethodVisitor, returns: Int, asked: String, kind: String)
-      extends Change(inner, 2 + returns) {
+      extends Change(inner, 3 + returns) {
     private val callback = "Lscala/Function1;"
+    private val (begin, end, fail) = (new Label, new Label, new Label)
 
     override def visitCode(): Unit = {
       super.visitCode()
@@ -342,11 +343,23 @@ object PatchKafka {
       super.visitLabel(goOn)
       super.visitFrame(Opcodes.F_SAME, 0, null, 0, null)
       tell("looks")
+      super.visitLabel(begin)
     }
 
     override def visitInsn(code: Int): Unit = {
       if (code == Opcodes.RETURN || code == Opcodes.IRETURN) tell("looked")
       super.visitInsn(code)
+    }
+
+    override def visitMaxs(stack: Int, locals: Int): Unit = {
+      super.visitLabel(end)
+      // behind the method's own: the first one that fits is taken
+      super.visitTryCatchBlock(begin, end, fail, null)
+      super.visitLabel(fail)
+      super.visitFrame(Opcodes.F_FULL, 1, Array[AnyRef](delayed), 1, Array[AnyRef]("java/lang/Throwable"))
+      tell("looked")
+      inner.visitInsn(Opcodes.ATHROW)
+      super.visitMaxs(stack, locals)
     }
 
     private def tell(method: String): Unit = {
