@@ -76,7 +76,7 @@ def test_what_is_said_after_the_start_is_not_waited_for() -> None:
 def test_a_worker_is_ready_while_one_domains_old_intents_wait() -> None:
     log, nothing = begun(), cast("Any", None)
     east = said(log, "east", 9)
-    governor = SimpleNamespace(leads=True, metrics=Metrics(), waiting=dict, image=log.image)
+    governor = SimpleNamespace(is_leader=True, metrics=Metrics(), waiting=dict, image=log.image)
 
     async def states() -> list[bool]:
         worker = Worker(cast("Any", governor), nothing, nothing, nothing, [])
