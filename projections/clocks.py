@@ -42,7 +42,7 @@ def clock_finding(image: Image) -> ClockFinding | None:
         image.clock,
         image.clock + image.skew,
         image.clock + image.worker_skew,
-        f"{told} the mesh's clock: no freeze ends and no id is forgotten until they agree",
+        f"{told} the mesh's clock: no further freeze ends and no id is forgotten until they agree",
         _next(wrong, agreed=abs(image.skew - image.worker_skew) <= TOLERANCE_MS),
     )
 

@@ -212,14 +212,7 @@ def _decided(image: Image, entry: Entry, event: Decision) -> Image:
     intents = image.intents
     decided = intents.undecided.get(event.offset)
     checks = intents.checks.get(event.offset, Map())
-    clock = max(image.clock, milliseconds(event.clock))
-    image = image._replace(
-        clock=clock,
-        time=clock,
-        skew=entry.time - clock,
-        worker_skew=event.worker_skew,
-        last_decision=event.meta.id,
-    )
+    image = _at_clock(image, entry, event)
     party_of = image.identity.party_of
     if isinstance(event, RecordsSetAside) or decided is None:
         if isinstance(event, IntentAccepted):
@@ -230,7 +223,7 @@ def _decided(image: Image, entry: Entry, event: Decision) -> Image:
         return image
     speaker = image.identity.keys.get(decided.signer or "")
     by_operator = speaker is not None and speaker.role is identity.Role.OPERATOR
-    acceptance = Acceptance(event.offset, checks, entry.offset, clock, by_operator)
+    acceptance = Acceptance(event.offset, checks, entry.offset, image.clock, by_operator)
     try:
         after = enact(decided.event, image, acceptance)
         return _indexed(image, counted(image, after, decided.event))
@@ -239,6 +232,21 @@ def _decided(image: Image, entry: Entry, event: Decision) -> Image:
             f"the decision at offset {entry.offset} accepts the {decided.event.type_name()} at "
             f"{event.offset}, but {missing} does not exist there: the log contradicts itself"
         ) from missing
+
+
+def _at_clock(image: Image, entry: Entry, event: Decision) -> Image:
+    """The image at a decision's clock, with how far the other clocks were off it.
+
+    What is over where they agreed as it was judged, before its own append time, stays over.
+    """
+    clock = max(image.clock, milliseconds(event.clock))
+    judged = image._replace(worker_skew=event.worker_skew)
+    after = judged._replace(
+        clock=clock, time=clock, skew=entry.time - clock, last_decision=event.meta.id
+    )
+    if judged.clocks_disagree and after.clocks_disagree:
+        return after
+    return after._replace(agreed=clock)
 
 
 def _counts(image: Image, entry: Entry, event: Decision) -> bool:

@@ -124,9 +124,9 @@ class Freeze:
     by: str
     generation: int
 
-    def holds_at(self, time: int | None) -> bool:
-        """Whether it is in force at a time of the mesh's clock (ms); without one it has no end."""
-        return time is None or time < self.until
+    def holds_at(self, time: int) -> bool:
+        """Whether it is in force at a time of the mesh's clock, ms; see `Image.ended_by`."""
+        return time < self.until
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +154,10 @@ class Identity:
     freezes: Table[str, Freeze] = field(default_factory=Map)
     quarantines: Table[str, Quarantine] = field(default_factory=Map)
 
-    def freeze_of(self, domain: str, time: int | None) -> Freeze | None:
-        """The freeze that a domain is under at a time of the mesh's clock (ms), if it is known.
+    def freeze_of(self, domain: str, time: int) -> Freeze | None:
+        """The freeze that a domain is under at a time of the mesh's clock (ms), if any.
 
-        Its own or everybody's; without a time none of them has ended.
+        Its own or everybody's; for the time see `Image.ended_by`.
         """
         found = (self.freezes.get(name) for name in (MESH_DOMAIN, domain))
         return next((one for one in found if one is not None and one.holds_at(time)), None)

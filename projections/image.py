@@ -49,7 +49,8 @@ class Image(NamedTuple):
 
     `clock` is the mesh's time (ms) of the last decision that counted: it never goes back. `skew` is
     how far append times are ahead of it (ms): that decision's, or a later record's that is earlier.
-    `worker_skew` is how far the clock of the governor's machine was ahead (ms). `time` is the
+    `worker_skew` is how far the clock of the governor's machine was ahead (ms). `agreed` is the
+    mesh's time (ms) of the last decision at which the clocks agreed. `time` is the
     mesh's time of the last record: a decision's own clock, and for other records their append time
     without the skew.
     `epoch` is the offset of the latest GovernorStarted, -1 before the first; `starts` maps the ids
@@ -70,6 +71,7 @@ class Image(NamedTuple):
     clock: int = 0
     skew: int = 0
     worker_skew: int = 0
+    agreed: int = 0
     epoch: int = -1
     last_decision: str = ""
     starts: Table[str, int] = Map()
@@ -96,13 +98,16 @@ class Image(NamedTuple):
     def clocks_disagree(self) -> bool:
         """Whether broker or governor's machine differ by more than `TOLERANCE_MS`.
 
-        Nothing expires then.
+        Nothing further expires then.
         """
         return max(abs(self.skew), abs(self.worker_skew)) > TOLERANCE_MS
 
-    def ended_by(self, time: int) -> int | None:
-        """The time (ms) by which freezes have ended; None while clocks disagree: none ends then."""
-        return None if self.clocks_disagree else time
+    def ended_by(self, time: int) -> int:
+        """The time (ms) by which freezes have ended, asked at `time` of the mesh's clock.
+
+        While clocks disagree no further one ends: those stay ended that had when they last agreed.
+        """
+        return min(time, self.agreed) if self.clocks_disagree else time
 
     def latest(self, time: int) -> int:
         """What the clock that is ahead of the others shows at `time` of the mesh's clock, ms.

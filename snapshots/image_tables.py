@@ -81,6 +81,7 @@ class Rest:
     clock: int = 0
     skew: int = 0
     worker_skew: int = 0
+    agreed: int = 0
     last_decision: str = ""
     ignored: int = 0
     mesh: str = ""
@@ -105,6 +106,7 @@ def take_apart(image: Image) -> tuple[Rest, dict[str, Table[Any, Any]]]:
         clock=image.clock,
         skew=image.skew,
         worker_skew=image.worker_skew,
+        agreed=image.agreed,
         last_decision=image.last_decision,
         ignored=image.ignored,
         mesh=identity.mesh,
@@ -165,6 +167,7 @@ def put_together(rest: Rest, tables: Mapping[str, Table[Any, Any]]) -> Image:
         clock=rest.clock,
         skew=rest.skew,
         worker_skew=rest.worker_skew,
+        agreed=rest.agreed,
         last_decision=rest.last_decision,
         starts=tables["starts"],
         ignored=rest.ignored,

@@ -181,7 +181,7 @@ def _cut_off(image: Image, key: Key) -> Rejected | None:
 def _frozen(image: Image, claim: _Claim, clock: int) -> Rejected | None:
     """Whether the speaker is to be silent, or was when it spoke; the mesh's own parts never are.
 
-    While clocks disagree no freeze ends by itself.
+    While clocks disagree no further freeze ends by itself.
     """
     domain = claim.key.domain
     if domain == MESH_DOMAIN:

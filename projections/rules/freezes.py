@@ -30,8 +30,9 @@ def _(intent: DomainFrozen, case: Case) -> Verdict:
         f"a freeze ends in the future and within a year, but {told} does not",
     )
     before = case.image.identity.freezes.get(intent.domain)
+    in_force = before is not None and before.holds_at(case.image.ended_by(case.clock))
     require(
-        before is None or until >= before.until,
+        before is None or not in_force or until >= before.until,
         "frozen_longer",
         f"{intent.domain} is frozen for longer already: to end that earlier, thaw it first",
     )

@@ -152,11 +152,8 @@ def quotas(image: Image, domain: str) -> list[dict[str, Any]]:
     return found
 
 
-def time_of(image: Image, reading: Reading) -> int | None:
-    """The time by which freezes have ended in an answer, ms; None while clocks disagree.
-
-    No freeze ends by itself then.
-    """
+def time_of(image: Image, reading: Reading) -> int:
+    """The time by which freezes have ended in an answer, ms; see `Image.ended_by`."""
     if reading.at_offset is not None:
         return image.ended_by(image.time)
     if reading.as_of is None:
@@ -164,7 +161,7 @@ def time_of(image: Image, reading: Reading) -> int | None:
     return image.ended_by(milliseconds(parse_time(reading.as_of, datetime.now(UTC))))
 
 
-def _fields(image: Image, found: Domain, time: int | None) -> dict[str, Any]:
+def _fields(image: Image, found: Domain, time: int) -> dict[str, Any]:
     places = {found.cluster, image.identity.governance_cluster}
     freeze = image.identity.freeze_of(found.name, time)
     return {

@@ -23,10 +23,10 @@ _DESCRIBE = {
 }
 
 
-def emergencies(image: Image, time: int | None) -> list[dict[str, Any]]:
-    """The freezes in force at a time (ms; None: none has ended) and the quarantines, for lists."""
+def emergencies(image: Image, time: int) -> list[dict[str, Any]]:
+    """The freezes in force at a time (ms, see `Image.ended_by`) and the quarantines, for lists."""
     found: list[Freeze | Quarantine] = [
-        one for _, one in sorted(image.identity.freezes.items()) if time is None or time < one.until
+        one for _, one in sorted(image.identity.freezes.items()) if one.holds_at(time)
     ]
     found += [one for _, one in sorted(image.identity.quarantines.items())]
     return [_emergency(one) for one in found]

@@ -238,6 +238,86 @@ def test_what_was_said_during_a_freeze_is_refused_after_it(log: PaperLog) -> Non
     assert verdict.code == "domain_frozen"
 
 
+def ended_by_itself(log: PaperLog) -> None:
+    """East was frozen for a minute; what it said afterwards was accepted."""
+    frozen(log, log.now, log.now + MINUTE)
+    log.govern()
+    log.now += 10 * MINUTE
+    log.rule(application(log, "after"), Accepted())
+    assert "east.after" in log.image.identity.applications
+
+
+@pytest.mark.parametrize(
+    ("broker", "worker"),
+    [(-2 * HOUR, 0), (2 * MINUTE, 0), (26 * HOUR, 26 * HOUR), (0, 26 * HOUR), (-HOUR, -HOUR)],
+)
+def test_a_freeze_that_has_ended_stays_ended_while_clocks_disagree(
+    log: PaperLog, broker: int, worker: int
+) -> None:
+    ended_by_itself(log)
+    for name in ("one", "two"):
+        log.now += MINUTE
+        right = log.now
+        intent = log.make(intents.ApplicationRegistered, "east", application=f"east.{name}")
+        offset = log.append(intent, by="east", time=right + broker)
+        entry = log.image.intents.undecided[offset]
+        assert decide(log.image, entry, right, worker_skew=worker) == Accepted()
+        decision = log.decision(offset, Accepted(), clock=at(right), worker_skew=worker)
+        log.append(decision, by="governor", time=right + broker)
+        assert log.image.clocks_disagree
+    # and the first one of a time at which they agree again
+    offset = application(log, "three")
+    assert log.verdict(offset, clock=log.now) == Accepted()
+
+
+def test_a_freeze_stays_ended_that_the_first_decision_under_a_wrong_clock_found_ended(
+    log: PaperLog,
+) -> None:
+    frozen(log, log.now, log.now + MINUTE)
+    log.govern()
+    log.now += 10 * MINUTE
+    right = log.now
+    offset = application(log, "one")
+    assert log.verdict(offset, clock=right) == Accepted()
+    log.append(log.decision(offset, Accepted(), clock=at(right)), by="governor", time=right + HOUR)
+    assert log.image.clocks_disagree
+    assert log.verdict(application(log, "two"), clock=log.now) == Accepted()
+
+
+def test_no_freeze_ends_by_decisions_that_are_made_while_clocks_disagree(log: PaperLog) -> None:
+    log.rule(application(log, "one"), Accepted(), worker_skew=HOUR)
+    frozen(log, log.now, log.now + MINUTE)
+    log.rule(log.records[-1].offset, Accepted(), worker_skew=HOUR)
+    log.now += 10 * MINUTE
+    for name in ("two", "three"):
+        offset = application(log, name)
+        entry = log.image.intents.undecided[offset]
+        verdict = decide(log.image, entry, log.now, worker_skew=HOUR)
+        assert isinstance(verdict, Rejected)
+        assert verdict.code == "domain_frozen"
+        log.rule(offset, verdict, worker_skew=HOUR)
+
+
+def test_what_was_said_during_a_freeze_is_refused_once_clocks_disagree(log: PaperLog) -> None:
+    frozen(log, log.now, log.now + MINUTE)
+    log.govern()
+    said = application(log, "during")
+    log.now += 10 * MINUTE
+    log.rule(application(log, "after"), Accepted())
+    entry = log.image.intents.undecided[said]
+    verdict = decide(log.image, entry, log.now, worker_skew=HOUR)
+    assert isinstance(verdict, Rejected)
+    assert verdict.code == "domain_frozen"
+
+
+def test_a_freeze_that_has_ended_refuses_no_other_while_clocks_disagree(log: PaperLog) -> None:
+    ended_by_itself(log)
+    early = log.image.identity.freezes["east"].until - MINUTE
+    offset = frozen(log, early - MINUTE, early)
+    entry = log.image.intents.undecided[offset]
+    assert decide(log.image, entry, log.now, worker_skew=-HOUR) == Accepted()
+
+
 def test_a_freeze_does_not_end_while_clocks_disagree(log: PaperLog) -> None:
     frozen(log, log.now, log.now + MINUTE)
     log.govern()
