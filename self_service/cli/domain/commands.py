@@ -156,9 +156,11 @@ def time_of(image: Image, reading: Reading) -> int:
     """The time by which freezes have ended in an answer, ms; see `Image.ended_by`."""
     if reading.at_offset is not None:
         return image.ended_by(image.time)
+    now = present(image.time)
     if reading.as_of is None:
-        return image.ended_by(present(image.time))
-    return image.ended_by(milliseconds(parse_time(reading.as_of, datetime.now(UTC))))
+        return image.ended_by(now)
+    # of what is to come only the state now is known
+    return image.ended_by(min(now, milliseconds(parse_time(reading.as_of, datetime.now(UTC)))))
 
 
 def _fields(image: Image, found: Domain, time: int) -> dict[str, Any]:

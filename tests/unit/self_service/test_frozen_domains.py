@@ -56,6 +56,14 @@ def test_a_freeze_that_ends_later_is_shown(frozen: PaperLog) -> None:
     assert shown(frozen, Reading()) == stamp(milliseconds(until))
 
 
+def test_a_freeze_that_ends_later_is_shown_as_of_a_time_to_come(frozen: PaperLog) -> None:
+    until = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=1)
+    frozen.operator(intents.DomainFrozen, domain="west", until=until, reason="to look")
+    frozen.govern()
+    to_come = Reading(as_of=(until + timedelta(hours=1)).isoformat())
+    assert shown(frozen, to_come) == stamp(milliseconds(until))
+
+
 @pytest.fixture
 def ahead() -> PaperLog:
     """A log an hour ahead of this machine, on which west is frozen for a minute."""
