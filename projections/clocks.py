@@ -8,6 +8,11 @@ CLOCKS_DISAGREE = "clocks_disagree"
 """Code of the finding."""
 
 
+def if_wrong(appended: int, time: int) -> int | None:
+    """A record's append time, ms, where it is off the mesh's `time` by more than `TOLERANCE_MS`."""
+    return appended if abs(appended - time) > TOLERANCE_MS else None
+
+
 @dataclass(frozen=True, slots=True)
 class ClockFinding:
     """Clocks that differ by more than `TOLERANCE_MS`.

@@ -36,7 +36,9 @@ class Step:
 
     `outcome` of an intent: accepted, rejected or quarantined with the code, or undecided;
     `decided_at` is the offset of the decision that counted. `about` is the offset that a
-    decision or a check is about; of a range it is the first one. Times are ms of the log.
+    decision or a check is about; of a range it is the first one.
+    `time` is when it counts from, ms by the mesh's clock, as `replay(as_of=...)` has it; `appended`
+    is its append time, ms by the broker's.
     `domain` is the one that the record names, `speaker` the one whose key signed it, "" if none.
     """
 
@@ -57,6 +59,7 @@ class Step:
     detail: str = ""
     decided_at: int | None = None
     event: Event | None = None
+    appended: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,18 @@ def read(
             else:
                 found[entry.offset] = replace(found[entry.offset], outcome=IGNORED)
         before = after
-    return History(list(found.values()), before)
+    return History(_by_mesh_clock(list(found.values())), before)
+
+
+def _by_mesh_clock(found: list[Step]) -> list[Step]:
+    """The steps, none of them later than one behind it.
+
+    A record whose decision has an earlier time was appended by a clock that was ahead.
+    """
+    for at in range(len(found) - 2, -1, -1):
+        if found[at].time > found[at + 1].time:
+            found[at] = replace(found[at], time=found[at + 1].time)
+    return found
 
 
 def _settle(found: dict[int, Step], event: Decision, offset: int) -> None:
@@ -147,16 +161,18 @@ def _step(entry: Entry, after: Image) -> Step:
     if event is None:
         return Step(
             entry.offset,
-            entry.time,
+            after.time,
             UNREADABLE,
             UNREADABLE,
+            appended=entry.time,
             outcome=outcome,
             code=fault.code.value if fault else "",
             detail=fault.reason if fault else "",
         )
     return Step(
         offset=entry.offset,
-        time=entry.time,
+        time=after.time,
+        appended=entry.time,
         kind=event.kind.value,
         type=event.type_name(),
         id=event.meta.id,

@@ -18,6 +18,7 @@ from mesh_events.vocabulary import EVENTS
 from processors.clusters.principals import job_name
 from projections.access import Access
 from projections.checksum import checksum, rows_checksum
+from projections.clocks import if_wrong
 from projections.image import Image
 from projections.links import link_id
 from projections.replay import replay as fold_on
@@ -27,7 +28,7 @@ from self_service.cli.audit.noun import app
 from self_service.cli.framework import completion
 from self_service.cli.framework.exits import FindingError, UsageError
 from self_service.cli.framework.options import Reading, command
-from self_service.cli.framework.output import Detail, Format, Listing, show
+from self_service.cli.framework.output import Detail, Format, Listing, note_appended, show
 from self_service.cli.framework.times import parse_time, stamp
 from self_service.cli.mesh import lookup, recall
 from self_service.cli.mesh.context import Mesh
@@ -99,7 +100,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A filter that can be asked about every record; since, until: ms of the log."""
+    """A filter that can be asked about every record; since, until: ms of the mesh's clock."""
 
     filter: Filter
     since: int | None
@@ -181,6 +182,8 @@ def log(
         lookup.domain(history.image, wanted.domain or "")
     found = items(history, sought, limit, whole=reading.output is not Format.TABLE)
     show(Listing(COLUMNS, found, "no record fits"), reading.output)
+    if reading.output is Format.TABLE:
+        note_appended(found)
 
 
 def _latest(mesh: Mesh, wanted: "Wanted", limit: int) -> History | None:
@@ -210,7 +213,7 @@ def _is_older(steps: Sequence[Step]) -> bool:
         one.event is not None
         and one.kind != Kind.INTENT
         and not isinstance(one.event, Decision)
-        and milliseconds(one.event.meta.time) < one.time - _LATE_MS
+        and milliseconds(one.event.meta.time) < one.appended - _LATE_MS
         for one in steps
     )
 
@@ -269,6 +272,7 @@ def _item(one: Step, requests: Mapping[str, Access], *, whole: bool = True) -> d
     return {
         "offset": one.offset,
         "time": stamp(one.time),
+        "appended": stamp(if_wrong(one.appended, one.time)),
         "kind": one.kind,
         "type": one.type,
         "domain": _domain(one),

@@ -7,10 +7,11 @@ import typer
 
 from mesh_events.facts import LinkAdvanced
 from mesh_events.meta import Kind
+from projections.clocks import if_wrong
 from self_service.cli.audit.history import UNREADABLE, Step, consequences, conversation, find, steps
 from self_service.cli.framework import completion
 from self_service.cli.framework.options import Shown, command, noun
-from self_service.cli.framework.output import Detail, Listing, show
+from self_service.cli.framework.output import Detail, Format, Listing, note_appended, show
 from self_service.cli.framework.times import present, span, stamp
 from self_service.cli.mesh.context import Mesh
 
@@ -45,7 +46,7 @@ def trace(
 ) -> None:
     """Follow a conversation: request, decision, grant, rights, copy, revocation, purge.
 
-    AFTER counts from its first record, TOOK from the one before; both are the log's own time.
+    AFTER counts from its first record, TOOK from the one before; both by the mesh's clock.
     """
     mesh = Mesh()
     with mesh.log() as reader:
@@ -55,8 +56,11 @@ def trace(
     path = [
         one for one in found if progress or one is start or one.type != LinkAdvanced.type_name()
     ]
-    parts = {"steps": Listing(COLUMNS, items(path, present(every[-1].time)))}
+    told = items(path, present(every[-1].time))
+    parts = {"steps": Listing(COLUMNS, told)}
     show(Detail(_summary(start, path), parts), shown.output)
+    if shown.output is Format.TABLE:
+        note_appended(told)
 
 
 def _summary(start: Step, path: list[Step]) -> dict[str, Any]:
@@ -81,7 +85,7 @@ def items(path: Sequence[Step], now: int) -> list[dict[str, Any]]:
     """The steps as tables show them.
 
     `after` counts from the first, `took` from the one before; `age_ms` is how long before `now`
-    (ms) a check looked at the world. All three are told by the log's append times.
+    (ms) a check looked at the world. All three are told by the mesh's clock.
     """
     before = [path[0], *path]
     return [_item(one, path[0], previous, now) for one, previous in zip(path, before, strict=False)]
@@ -94,6 +98,7 @@ def _item(one: Step, first: Step, previous: Step, now: int) -> dict[str, Any]:
     return {
         "offset": one.offset,
         "time": stamp(one.time),
+        "appended": stamp(if_wrong(one.appended, one.time)),
         "after_ms": _between(first, one),
         "after": span(_between(first, one)),
         "took_ms": _between(previous, one),
@@ -112,7 +117,7 @@ def _item(one: Step, first: Step, previous: Step, now: int) -> dict[str, Any]:
 
 
 def _between(first: Step, last: Step) -> int:
-    """Ms from one step to a later one; a log's time may step back, a duration does not."""
+    """Ms from one step to a later one."""
     return max(0, last.time - first.time)
 
 

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mesh_events.errors import ConfigurationError
+from projections.clocks import if_wrong
 from self_service.cli.drift.log import DriftLog, Told, read
 from self_service.cli.framework import completion
 from self_service.cli.framework.exits import FindingError, NotFoundError
 from self_service.cli.framework.options import Shown, command, noun
-from self_service.cli.framework.output import Format, Listing, show
+from self_service.cli.framework.output import Format, Listing, note_appended, show
 from self_service.cli.framework.times import stamp
 from self_service.cli.mesh.callers import OPERATOR
 from self_service.cli.mesh.context import Mesh
@@ -64,6 +65,8 @@ def history(shown: Shown, cluster: Place = None) -> None:
         _clusters(said.image, cluster)
     items = [_told(one) for one in said.told if cluster in (None, one.fact.cluster)]
     show(Listing(TOLD, items, "the log tells of no drift"), shown.output)
+    if shown.output is Format.TABLE:
+        note_appended(items)
 
 
 @app.callback(invoke_without_command=True)
@@ -114,6 +117,7 @@ def _told(one: Told) -> dict[str, Any]:
     return {
         "offset": one.offset,
         "time": stamp(one.time),
+        "appended": stamp(if_wrong(one.appended, one.time)),
         "cluster": fact.cluster,
         "kind": fact.drift,
         "remedy": fact.remedy,

@@ -1,7 +1,7 @@
 """What the log has told about drift, and what it knew of topics at their publication. Pure."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mesh_events.decisions import IntentAccepted
 from mesh_events.facts import CheckPassed, DriftFound
@@ -16,11 +16,12 @@ from projections.rules.catalog import TOPIC_EXISTS
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A fact on the log: offset, time (ms of the log), and what it says."""
+    """A fact on the log: offset, time (ms of the mesh's clock), what it says, its append time."""
 
     offset: int
     time: int
     fact: DriftFound
+    appended: int
 
 
 @dataclass(slots=True)
@@ -46,13 +47,22 @@ def read(records: Iterable[Record], trusted: Trusted | None = None) -> DriftLog:
     return found
 
 
+def _none_is_later(told: list[Told], time: int) -> None:
+    """Facts in front of a decision at `time` are not later; a clock that was ahead said so."""
+    for at in range(len(told) - 1, -1, -1):
+        if told[at].time <= time:
+            return
+        told[at] = replace(told[at], time=time)
+
+
 def _note(found: DriftLog, entry: Entry, before: Image) -> None:
     event = entry.event
+    _none_is_later(found.told, found.image.time)
     if isinstance(event, DriftFound) and before.identity.has_role(entry.signer, Role.CONTROLLER):
         # anybody may append it again
         name = entry.signer, event.meta.id
         if name not in found.known:
-            found.told.append(Told(entry.offset, entry.time, event))
+            found.told.append(Told(entry.offset, found.image.time, event, entry.time))
         found.known.add(name)
     if not isinstance(event, IntentAccepted):
         return

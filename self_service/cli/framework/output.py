@@ -6,7 +6,7 @@ import re
 import shutil
 import sys
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -131,6 +131,16 @@ def _in_yaml(number: Number) -> str:
     mantissa, e, exponent = number.text.lower().partition("e")
     pointed = mantissa if "." in mantissa else f"{mantissa}.0"
     return pointed + e + (exponent if not e or exponent[0] in "+-" else f"+{exponent}")
+
+
+def note_appended(items: Iterable[Mapping[str, Any]]) -> None:
+    """Tell how many of the shown records have an append time, `appended`, that is wrong."""
+    wrong = sum(one["appended"] is not None for one in items)
+    if wrong:
+        note(
+            f"times are the mesh's; the broker's clock was off by more than a minute where {wrong} "
+            "of these records were appended: -o json has its time as `appended`"
+        )
 
 
 def note(text: str) -> None:

@@ -81,7 +81,7 @@ def test_a_worker_is_ready_while_one_domains_old_intents_wait() -> None:
     async def states() -> list[bool]:
         worker = Worker(cast("Any", governor), nothing, nothing, nothing, [])
         epoch = log.start_governor()
-        worker._leadership = cast("Any", SimpleNamespace(silence=0.0, alone_in=0.0, epoch=epoch))
+        worker._leadership = cast("Any", SimpleNamespace(staleness=0.0, alone_in=0.0, epoch=epoch))
         worker._backlog = Backlog(log.image, epoch)
         seen = []
         for offset in (None, east[0]):

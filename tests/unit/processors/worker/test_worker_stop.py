@@ -54,7 +54,7 @@ def test_a_worker_is_not_ready_before_each_controller_has_compared_once() -> Non
 
     async def states() -> tuple[bool, bool, bool]:
         worker = Worker(cast("Any", Leading()), nothing, nothing, nothing, [Idle()])
-        worker._leadership = cast("Any", SimpleNamespace(silence=0.0, alone_in=0.0, epoch=0))
+        worker._leadership = cast("Any", SimpleNamespace(staleness=0.0, alone_in=0.0, epoch=0))
         worker._opened = began
         early = worker.ready
         worker._compared.add(Idle.name)

@@ -7,8 +7,9 @@ import pytest
 from mesh_events import facts, intents
 from mesh_events.errors import InvalidValueError
 from mesh_events.meta import MESH_DOMAIN, derived_id
+from projections.deciding.verdict import Accepted
 from projections.image import EMPTY
-from projections.replay import fold
+from projections.replay import fold, replay
 from self_service.cli.access import explanation
 from self_service.cli.audit import log as audit_log
 from self_service.cli.audit import trace
@@ -16,11 +17,14 @@ from self_service.cli.audit.history import Step, consequences, conversation, fin
 from self_service.cli.audit.log import COLUMNS, Filter, subject
 from self_service.cli.audit.trace import items
 from self_service.cli.framework.exits import NotFoundError, UsageError
-from self_service.cli.framework.times import parse_time
+from self_service.cli.framework.output import note_appended
+from self_service.cli.framework.times import parse_time, stamp
 from tests import paper_story as story
 from tests.fixtures import recording
 from tests.paper_log import PaperLog, key, resigned
+from tests.paper_log import at as time_at
 
+HOUR_MS = 3_600_000
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 
 
@@ -492,4 +496,73 @@ def test_a_governors_start_that_is_older_than_its_record_may_be_a_copy(
     log: PaperLog, late_ms: int
 ) -> None:
     [start, *_] = (one for one in steps(log.records) if one.type == "GovernorStarted")
-    assert audit_log._is_older([replace(start, time=start.time + late_ms)]) is (late_ms > 0)
+    assert audit_log._is_older([replace(start, appended=start.time + late_ms)]) is (late_ms > 0)
+
+
+def under_a_wrong_clock(log: PaperLog, off: int) -> range:
+    """Two intents of east, each with its decision and a fact, taken by a broker that is off."""
+    first = log.records[-1].offset + 1
+    for name in ("one", "two"):
+        right = log.now
+        intent = log.make(intents.ApplicationRegistered, "east", application=f"east.{name}")
+        offset = log.append(intent, by="east", time=right + off)
+        decision = log.decision(offset, Accepted(), clock=time_at(right + 500))
+        log.append(decision, by="governor", time=right + off + 500)
+        fact = log.make(facts.CheckPassed, MESH_DOMAIN, offset=0, check="topic_exists")
+        log.append(fact, by="controller", time=log.now + off)
+    found = range(first, log.records[-1].offset + 1)
+    log.say(intents.ApplicationRegistered, "east", application="east.three")
+    log.govern()
+    return found
+
+
+@pytest.mark.parametrize("off", [2 * HOUR_MS, -2 * HOUR_MS])
+def test_what_until_shows_is_what_as_of_has_counted(log: PaperLog, off: int) -> None:
+    under_a_wrong_clock(log, off)
+    history = read(log.records)
+    assert len({one.time for one in history.steps}) > 10
+    for moment in sorted({one.time for one in history.steps}):
+        until = Filter(until=stamp(moment)).compiled(NOW)
+        shown = audit_log.items(history, until, whole=False)
+        counted = replay(log.records, as_of=moment)
+        assert [one["offset"] for one in shown] == list(range(counted.offset + 1))
+
+
+@pytest.mark.parametrize("off", [2 * HOUR_MS, -2 * HOUR_MS])
+def test_acts_are_found_by_the_meshs_time_and_show_the_brokers_where_it_was_wrong(
+    log: PaperLog, off: int
+) -> None:
+    since = log.image.time
+    wrong = under_a_wrong_clock(log, off)
+    meanwhile = Filter(since=stamp(since), until=stamp(log.now)).compiled(NOW)
+    found = audit_log.items(read(log.records), meanwhile, whole=False)
+    appended = {one["offset"]: one["appended"] for one in found}
+    assert set(wrong) < set(appended)
+    for offset, shown in appended.items():
+        assert shown == (stamp(log.records[offset].time) if offset in wrong else None)
+
+
+def test_a_trace_counts_by_the_meshs_clock(log: PaperLog) -> None:
+    off = 2 * HOUR_MS
+    intent = log.make(intents.ApplicationRegistered, "east", application="east.one")
+    offset = log.append(intent, by="east", time=log.now + off)
+    # the broker's clock was set right in between
+    log.now += 18_000
+    log.rule(offset, Accepted())
+    every = steps(log.records)
+    path = conversation(every, every[offset])
+    asked, decided = items(path, log.now)
+    assert asked["appended"] == stamp(log.records[offset].time)
+    assert decided["appended"] is None
+    assert asked["time"] == decided["time"] == stamp(log.image.clock)
+
+
+def test_how_many_append_times_were_wrong_is_told_beside_the_answer(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    note_appended([{"appended": None}])
+    assert capsys.readouterr() == ("", "")
+    note_appended([{"appended": None}, {"appended": stamp(0)}])
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "off by more than a minute where 1 of these records were appended" in told.err

@@ -4,6 +4,7 @@ from mesh_events import intents
 from mesh_events.facts import DriftFound, DriftKind, Remedy
 from processors.clusters.kafka import Topic
 from processors.clusters.topic_drift import TopicDrift, of_product
+from projections.deciding.verdict import Accepted
 from projections.rules.catalog import TOPIC_EXISTS
 from self_service.cli.drift.log import read
 from tests import paper_story as story
@@ -19,6 +20,7 @@ FOUND = {
     "principal": "",
     "topics": [],
 }
+HOUR_MS = 3_600_000
 NOW = Topic("east.users", "id-2", 3, {})
 
 
@@ -67,3 +69,25 @@ def test_a_copied_finding_is_told_once() -> None:
     assert [one.offset for one in read(log.records).told] == [offset]
     log.put(log.records[offset])
     assert [one.offset for one in read(log.records).told] == [offset]
+
+
+def test_drift_was_found_at_the_meshs_time_whatever_the_brokers_clock_showed() -> None:
+    log = published()
+    right = log.now
+    log.append(log.make(DriftFound, "mesh", **FOUND), by="controller", time=right + HOUR_MS)
+    [told] = read(log.records).told
+    assert (told.time, told.appended) == (right, right + HOUR_MS)
+
+
+def test_no_drift_is_later_than_the_decision_behind_it() -> None:
+    """Broker and worker were ahead together when it was told, and right at the next decision."""
+    log = published()
+    right = log.now
+    log.now += HOUR_MS
+    log.report(DriftFound, **FOUND)
+    log.now = right + 1000
+    log.say(intents.ApplicationRegistered, "east", application="east.one")
+    log.rule(log.records[-1].offset, Accepted())
+    found = read(log.records)
+    [told] = found.told
+    assert told.time == found.image.clock == log.records[-1].time
