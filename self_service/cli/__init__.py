@@ -9,12 +9,16 @@ Start reading with `app.py`, then `mesh/context.py`.
 
 import logging
 import signal
+import sys
 
 __all__ = ["main"]
 
 
 def main() -> None:
-    """Entry point of `sdm`; Ctrl-C ends it with one line and exit code 130 at any moment."""
+    """Entry point of `sdm`; Ctrl-C ends it with one line and exit code 130 at any moment.
+
+    Where nobody reads its answer to the end, it ends with 141, as by SIGPIPE.
+    """
     # what a library reports comes back as an error; its own lines are for nobody here
     logging.getLogger().addHandler(logging.NullHandler())
     try:
@@ -25,6 +29,28 @@ def main() -> None:
         from self_service.cli.framework.interruption import tell
 
         raise SystemExit(tell()) from None
+    except SystemExit as ended:
+        raise SystemExit(_flushed(ended.code)) from None
     finally:
         # what is left are imports and threads to end: nothing that a traceback would tell
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _flushed(code: str | int | None) -> str | int | None:
+    """The exit code of a command that has ended so, once its answer is written.
+
+    Interpreters write what is left of it behind all handlers, and then end with 120.
+    """
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        from self_service.cli.framework.interruption import tell_closed_pipe
+
+        closed = tell_closed_pipe()
+        # an error was told already, and is more
+        return code or closed
+    except (OSError, ValueError):
+        # the interpreter tells it
+        pass
+    return code

@@ -84,6 +84,8 @@ class Root(TyperGroup):
             return super().make_context(*args, **more)
         except KeyboardInterrupt:
             raise typer.Exit(interruption.tell()) from None
+        except BrokenPipeError:
+            raise typer.Exit(interruption.tell_closed_pipe()) from None
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; an error becomes a sentence on stderr and an exit code."""
@@ -94,6 +96,8 @@ class Root(TyperGroup):
         except Exception as error:
             if isinstance(error.__context__, KeyboardInterrupt):  # Ctrl-C at a question
                 raise typer.Exit(interruption.tell()) from None
+            if isinstance(error, BrokenPipeError) and interruption.reader_is_gone():
+                raise typer.Exit(interruption.tell_closed_pipe()) from None
             if _has_own_manner(error):
                 _plain(error)
                 raise
@@ -111,9 +115,9 @@ def _unused() -> None:
 
 
 def _has_own_manner(error: Exception) -> bool:
-    """Whether Typer itself knows how to end on this error: usage errors, exits, a closed pipe."""
+    """Whether Typer itself knows how to end on this error: usage errors, exits, no input."""
     usage = hasattr(error, "exit_code")
-    return usage or isinstance(error, typer.Abort | BrokenPipeError | EOFError)
+    return usage or isinstance(error, typer.Abort | EOFError)
 
 
 def load(name: str) -> Any:

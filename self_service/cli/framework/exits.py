@@ -35,6 +35,7 @@ class ExitCode(IntEnum):
     CONFIGURATION = 7
     FINDING = 8
     INTERRUPTED = 130
+    CLOSED_PIPE = 141
 
 
 class NotFoundError(MeshError):

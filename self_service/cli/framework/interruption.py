@@ -1,9 +1,11 @@
-"""What a command has done so far, for the line that Ctrl-C ends it with.
+"""What a command has done so far, for the line that Ctrl-C or a closed pipe ends it with.
 
 One command runs in a process. What it submits is noted by `options`; a command that changes things
 in another way says so by `became`.
 """
 
+import os
+import select
 import signal
 import sys
 from contextlib import suppress
@@ -11,13 +13,15 @@ from dataclasses import dataclass, field
 
 INTERRUPTED = 130
 """The exit code of Ctrl-C, as shells have it."""
+CLOSED_PIPE = 141
+"""The exit code where nobody reads stdout any more, as shells have it of SIGPIPE."""
 NOTHING = "nothing was changed"
 NOT_SUBMITTED = "nothing was submitted to the mesh"
 
 
 @dataclass
 class _Progress:
-    """text: what Ctrl-C would say now; submitted: offsets of what is on the log."""
+    """text: what an end of the command would say now; submitted: offsets of what is on the log."""
 
     text: str = NOTHING
     submitted: list[int] = field(default_factory=list)
@@ -67,6 +71,16 @@ def decided(what: str, offset: int) -> None:
     )
 
 
+def reached(what: str, offset: int) -> None:
+    """It was accepted, and what was waited for has come."""
+    became(f"{what} at offset {offset} was accepted and took effect: see `sdm trace {offset}`")
+
+
+def refused(what: str, offset: int, code: str) -> None:
+    """It was refused, and the answer is to be written."""
+    became(f"{what} at offset {offset} was refused ({code}): see `sdm trace {offset}`")
+
+
 def tell() -> int:
     """Write the line once, and return the exit code; another Ctrl-C ends the process at once."""
     with suppress(ValueError):  # not in the main thread
@@ -76,6 +90,32 @@ def tell() -> int:
         sys.stderr.write(f"interrupted: {_now.text}\n")
         sys.stderr.flush()
     return INTERRUPTED
+
+
+def reader_is_gone() -> bool:
+    """Whether stdout is a pipe that nobody reads any more."""
+    try:
+        place = sys.stdout.fileno()
+    except (AttributeError, OSError, ValueError):  # there is none, or it is no file
+        return False
+    asked = select.poll()
+    asked.register(place, select.POLLOUT)
+    return any(told & (select.POLLERR | select.POLLHUP) for _, told in asked.poll(0))
+
+
+def tell_closed_pipe() -> int:
+    """Write what was changed, if anything was, and return the exit code; stdout goes nowhere then.
+
+    Who reads no further has what it wants: a command that only reads has nothing to tell.
+    """
+    # what is left in its buffer would fail again at the interpreter's end
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if not _now.is_told and _now.text not in (NOTHING, NOT_SUBMITTED):
+        _now.is_told = True
+        with suppress(OSError):
+            sys.stderr.write(f"the answer was not read to its end: {_now.text}\n")
+            sys.stderr.flush()
+    return CLOSED_PIPE
 
 
 def _earlier() -> str:

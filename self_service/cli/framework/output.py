@@ -328,7 +328,13 @@ def _bold(line: str) -> str:
     from rich.console import Console
     from rich.text import Text
 
-    console = Console(width=max(1, layout.cells(line)), highlight=False)
+    class Quiet(Console):
+        """Rich ends the process with 1 where nobody reads stdout, before anything is told."""
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    console = Quiet(width=max(1, layout.cells(line)), highlight=False)
     with console.capture() as captured:
         console.print(Text(line, style="bold"), end="")
     return captured.get()

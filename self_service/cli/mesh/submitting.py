@@ -99,6 +99,7 @@ def submit(
     outcome = _while_passwords_change(lambda: _outcome(mesh, who, receipt, deadline), deadline)
     submitted = Submitted(intent, receipt, outcome)
     if not outcome.accepted:
+        interruption.refused(intent.type_name(), receipt.offset, outcome.code)
         if options.output is not Format.TABLE:
             show(Detail(submitted.fields()), options.output)
         raise IntentRefusedError(outcome.code, outcome.reason)
@@ -108,6 +109,7 @@ def submit(
     image = _while_passwords_change(
         lambda: await_stage(mesh, who, submitted, until, deadline), deadline
     )
+    interruption.reached(intent.type_name(), receipt.offset)
     return Submitted(intent, receipt, outcome, image)
 
 

@@ -1,4 +1,4 @@
-"""Ctrl-C: one line that says what was done, and exit code 130."""
+"""Ctrl-C and closed pipes: one line that says what was done, and exit codes 130 and 141."""
 
 import subprocess
 import sys
@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from mesh_events.intents import ApplicationRegistered
 from self_service.cli.app import app
+from self_service.cli.domain import application as registering
 from self_service.cli.framework import interruption
 from self_service.cli.framework.exits import ExitCode
 from self_service.cli.mesh import submitting
@@ -147,7 +148,97 @@ def test_the_line_says_how_far_an_intent_has_come(
     assert ("sdm trace 7" in line) is acknowledges
 
 
+@pytest.mark.parametrize(
+    ("accepted", "expected"),
+    [
+        (True, "ApplicationRegistered at offset 7 was accepted and took effect: see"),
+        (False, "ApplicationRegistered at offset 7 was refused (name_taken): see"),
+    ],
+)
+def test_the_line_says_what_became_of_an_intent_whose_answer_is_being_written(
+    accepted: bool, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcome = SimpleNamespace(accepted=accepted, offset=8, code="name_taken", reason="")
+    monkeypatch.setattr(Mesh, "image", lambda *_, **__: registered().image)
+    monkeypatch.setattr(Mesh, "speaker", lambda *_: SimpleNamespace(domain="west"))
+    monkeypatch.setattr(Mesh, "emitter", lambda *_: Emitter(acknowledges=True))
+    monkeypatch.setattr(saying, "_outcome", lambda *_: outcome)
+    monkeypatch.setattr(saying, "await_stage", lambda *_: registered().image)
+    for module in (saying, registering):
+        monkeypatch.setattr(module, "show", interrupt)
+    register = ("application", "register", "west.app", "-d", "west", "--until", "active")
+    assert told(*register, "-o", "json").startswith(f"interrupted: {expected}")
+
+
 def registered() -> PaperLog:
     log = PaperLog()
     story.domains(log)
     return log
+
+
+UNREAD = """
+import os, sys
+from self_service.cli import main
+from self_service.cli.framework import interruption, output
+from self_service.cli.platform import session
+reading, writing = os.pipe()
+os.close(reading)
+os.dup2(writing, 1)
+form, what = output.Format(sys.argv.pop(1)), sys.argv.pop(1)
+def show(*_):
+    if what == "submits":
+        interruption.submitted("DomainFrozen", 7)
+        interruption.decided("DomainFrozen", 7)
+    items = [{"name": "x" * 100}] * (1 if what == "little" else 1000)
+    output.show(output.Listing(("name",), items), form)
+session.show = show
+main()
+"""
+"""Runs `sdm`, with a stdout that nobody reads, and `sdm version` with another answer."""
+
+
+def unread(what: str, *arguments: str, form: str = "table") -> tuple[int, str]:
+    """(exit code, stderr) of a command whose stdout nobody reads."""
+    command = [sys.executable, "-c", UNREAD, form, what, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("form", ["table", "json"])
+@pytest.mark.parametrize("what", ["little", "much"])
+def test_a_command_that_reads_ends_as_by_sigpipe_where_its_answer_is_not_read(
+    what: str, form: str
+) -> None:
+    assert unread(what, "version", form=form) == (ExitCode.CLOSED_PIPE, "")
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("catalog", "--help")])
+def test_help_that_is_not_read_ends_as_by_sigpipe(arguments: tuple[str, ...]) -> None:
+    assert unread("little", *arguments) == (ExitCode.CLOSED_PIPE, "")
+
+
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_what_was_accepted_is_said_where_the_answer_is_not_read(form: str) -> None:
+    code, told = unread("submits", "version", form=form)
+    assert code == ExitCode.CLOSED_PIPE
+    [line] = told.splitlines()
+    assert line.startswith("the answer was not read to its end: DomainFrozen at offset 7 was acc")
+    assert line.endswith("see `sdm trace 7`")
+
+
+def test_an_error_is_told_with_its_code_where_the_answer_is_not_read() -> None:
+    code, told = unread("little", "version", "--no-such-option")
+    assert code == ExitCode.USAGE
+    assert "No such option" in told
+
+
+def test_a_connection_that_a_server_closed_is_no_closed_pipe(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def closed(*_: object) -> None:
+        raise BrokenPipeError("a server closed it")
+
+    monkeypatch.setattr(Mesh, "image", closed)
+    done = CliRunner().invoke(app, ["catalog", "list"])
+    assert done.exit_code == ExitCode.UNEXPECTED
+    assert "unexpected BrokenPipeError: a server closed it" in done.stderr
