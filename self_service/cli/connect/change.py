@@ -78,17 +78,14 @@ class Change:
             if dry_run:
                 self._tell_faults(connect, config, image)
             else:
-                config = self._with_tables(connect, config, image)
-                if self.options.wait:
-                    # the check would wait for its start a minute at most, and could not say why
-                    connect.api.worker()
+                config = self._with_tables(connect, config, image, starts=self.options.wait)
         except BaseException:
             withdraw()
             raise
         if dry_run:
             withdraw()
         else:
-            self._say(image, config, application, description, refused=withdraw)
+            self._submit(image, config, application, description, refused=withdraw)
 
     def _with_password(self, connect: ConnectCluster) -> tuple[dict[str, str], Callable[[], None]]:
         """The config with its password, which is stored, and what removes that again."""
@@ -101,7 +98,7 @@ class Change:
         config = {**self.config, place: reference}
         return config, lambda: connect.secrets.remove(self.connector, reference)
 
-    def _say(
+    def _submit(
         self,
         image: Image,
         config: dict[str, str],
@@ -151,9 +148,27 @@ class Change:
             require_allowed(image, self.connector, self.config, application)
 
     def _with_tables(
-        self, connect: ConnectCluster, config: dict[str, str], image: Image
+        self, connect: ConnectCluster, config: dict[str, str], image: Image, *, starts: bool = False
     ) -> dict[str, str]:
         """The config with what the database itself says of its tables, which it may refuse.
+
+        With `starts` the worker runs then, and a database that has not answered was asked again: a
+        start on this machine may leave nothing for another program.
+        """
+        found, asked = self._looked_up(connect, config, image)
+        if starts:
+            # the check would wait for its start a minute at most, and could not say why
+            connect.api.worker()
+            if not asked:
+                found, asked = self._looked_up(connect, config, image)
+        if not asked:
+            note(_NOT_ASKED[config["connector.class"]])
+        return found
+
+    def _looked_up(
+        self, connect: ConnectCluster, config: dict[str, str], image: Image
+    ) -> tuple[dict[str, str], bool]:
+        """The config with what the database says, and whether it was asked, or need not be.
 
         It is asked from here: no server of the mesh calls what a config names.
         """
@@ -166,14 +181,12 @@ class Change:
                 asked = found is not None
                 for one in found.told if found else ():
                     note(one)
-                config = self._with_keyless(config, image, found and found.keyless, asked=asked)
+                keyless = found and found.keyless
+                return self._with_keyless(config, image, keyless, asked=asked), asked
             case connector_config.JDBC_SINK:
-                asked = connect.may_reach(self.connector, config) and require_sink(config, password)
-            case _:
-                return config
-        if not asked:
-            note(_NOT_ASKED[config["connector.class"]])
-        return config
+                reached = connect.may_reach(self.connector, config)
+                return config, reached and require_sink(config, password)
+        return config, True
 
     def _with_keyless(
         self, config: dict[str, str], image: Image, keyless: list[str] | None, *, asked: bool
