@@ -80,7 +80,7 @@ def worker() -> Worker:
         image=PaperLog().image,
         metrics=SimpleNamespace(observe=lambda _: None),
         watch=SimpleNamespace(describe=dict),
-        leads=False,
+        is_leader=False,
         time=0,
     )
     return Worker(cast("Any", governor), nothing, nothing, nothing, [])

@@ -23,7 +23,7 @@ class Leading:
     """A governor whose image stands still, as in a worker that the log was taken from."""
 
     image = PaperLog().image
-    leads = True
+    is_leader = True
     waits = 0
     metrics = Metrics()
     waiting = dict

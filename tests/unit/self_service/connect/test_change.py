@@ -10,7 +10,7 @@ from processors.connect.captured_tables import Captured
 from projections.connectors.config import JDBC_SINK, POSTGRES
 from projections.image import EMPTY
 from self_service.cli.connect import change
-from self_service.cli.framework.options import SayingToWorker
+from self_service.cli.framework.options import StartOptions
 from self_service.cli.mesh.context import Mesh
 
 SOURCE = {"connector.class": POSTGRES, "table.include.list": "public.users"}
@@ -44,8 +44,8 @@ class Worker:
 
 
 def looked(worker: Any, config: dict[str, str], *, starts: bool) -> None:
-    saying = SayingToWorker(domain="east")
-    made = change.Change(Mesh(Path("nowhere")), saying, "east.c", config, None, None)
+    options = StartOptions(domain="east")
+    made = change.Change(Mesh(Path("nowhere")), options, "east.c", config, None, None)
     made._with_tables(worker, config, EMPTY, starts=starts)
 
 

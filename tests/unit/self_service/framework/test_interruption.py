@@ -162,9 +162,9 @@ def test_the_line_says_what_became_of_an_intent_whose_answer_is_being_written(
     monkeypatch.setattr(Mesh, "image", lambda *_, **__: registered().image)
     monkeypatch.setattr(Mesh, "speaker", lambda *_: SimpleNamespace(domain="west"))
     monkeypatch.setattr(Mesh, "emitter", lambda *_: Emitter(acknowledges=True))
-    monkeypatch.setattr(saying, "_outcome", lambda *_: outcome)
-    monkeypatch.setattr(saying, "await_stage", lambda *_: registered().image)
-    for module in (saying, registering):
+    monkeypatch.setattr(submitting, "_outcome", lambda *_: outcome)
+    monkeypatch.setattr(submitting, "await_stage", lambda *_: registered().image)
+    for module in (submitting, registering):
         monkeypatch.setattr(module, "show", interrupt)
     register = ("application", "register", "west.app", "-d", "west", "--until", "active")
     assert told(*register, "-o", "json").startswith(f"interrupted: {expected}")
