@@ -48,7 +48,7 @@ class Lanes(Protocol):
         """
 
 
-class OneByOne:
+class SerialLanes:
     """Every lane in turn, in the caller's thread."""
 
     def run(self, jobs: Mapping[str, Job], image: Image, leadership: Leadership) -> None:
@@ -121,7 +121,7 @@ class _Lane:
     hangs: bool = False
 
 
-class SideBySide:
+class ThreadedLanes:
     """Each lane in a thread of its own while it has something to do.
 
     Args:

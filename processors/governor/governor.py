@@ -229,7 +229,7 @@ class Governor:
             raise error
         offset = self.image.offset
         self.forget()
-        log.warning("log_not_believed", reason=str(error), next="checking every signature")
+        log.warning("log_not_trusted", reason=str(error), next="checking every signature")
         if isinstance(error, DistrustError):
             raise error
         raise DistrustError("state_fault", offset, offset, str(error)) from error

@@ -237,7 +237,7 @@ def fitting(kind: RunState, run: JobRun, reason: str | None = None) -> tuple[byt
     try:
         return _fitting(kind, run, reason)
     except Exception as error:  # noqa: BLE001 - a schema is a stranger's
-        log.error("lineage_broken", job=run.job, error=type(error).__name__)  # noqa: TRY400
+        log.error("lineage_error", job=run.job, error=type(error).__name__)  # noqa: TRY400
         return encoded(kind, _bare(run), reason), "schemas and columns"
 
 

@@ -195,7 +195,7 @@ class LogWatch:
                 self._found(error.code, error.first, error.last, str(error))
             return
         self._before = None
-        log.info("looked_back", offset=before.offset, size=before.tree.size)
+        log.info("history_read", offset=before.offset, size=before.tree.size)
 
     def beginning_gone(self, text: str) -> None:
         """Records before the start are not on the log any more."""

@@ -106,5 +106,5 @@ class SnapshotsController:
             except StateFaultError as error:
                 self._watch.beginning_gone(str(error))
             except MeshError as error:
-                log.warning("not_looked_back", error=str(error))
+                log.warning("history_not_read", error=str(error))
         return not self._watch.looks_back

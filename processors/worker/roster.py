@@ -23,7 +23,7 @@ from processors.controllers.flows.partition_limit import Most
 from processors.controllers.flows.starts import Starts
 from processors.controllers.forwarding import ForwardingController
 from processors.controllers.gates import Gates
-from processors.controllers.lanes import SideBySide
+from processors.controllers.lanes import ThreadedLanes
 from processors.controllers.links.links import LinksController, Mirrors
 from processors.controllers.rights.credentials import CredentialsController
 from processors.controllers.rights.quotas import Budget, QuotasController
@@ -88,19 +88,19 @@ def enforcers(
             clusters,
             registry,
             waiting,
-            SideBySide("checks"),
+            ThreadedLanes("checks"),
             Servers(settings.tls, ClusterLogs(settings.tls), connects),
             Most(settings.link_partitions, settings.statement_partitions),
         ),
-        CredentialsController(clusters, settings.secrets(), SideBySide("credentials")),
+        CredentialsController(clusters, settings.secrets(), ThreadedLanes("credentials")),
         QuotasController(
             clusters,
             Budget(settings.log_quota_kib_s * 1024.0, settings.log_quota_requests),
-            SideBySide("quotas"),
+            ThreadedLanes("quotas"),
         ),
         RightsController(
             clusters,
-            SideBySide("rights"),
+            ThreadedLanes("rights"),
             settings.drift,
             strangers,
             settings.look_s,
@@ -121,7 +121,7 @@ def enforcers(
             settings.registry(),
             image,
             LineageTopic(connection),
-            lanes=SideBySide("statements", of_domains=True),
+            lanes=ThreadedLanes("statements", of_domains=True),
         ),
         ConnectorsController(
             connects,
@@ -130,12 +130,12 @@ def enforcers(
             LineageTopic(connection),
             registry.numbers,
             gates,
-            lanes=SideBySide("connectors"),
+            lanes=ThreadedLanes("connectors"),
             schema_text=registry.avro_text,
             errors=ErrorFiles(settings.home),
         ),
-        SchemasController(settings.subject_rules(), SideBySide("schemas")),
-        RegistriesController(schemas, SideBySide("registries")),
+        SchemasController(settings.subject_rules(), ThreadedLanes("schemas")),
+        RegistriesController(schemas, ThreadedLanes("registries")),
     ]
     lineage = LineageTopic(connection)
     controllers.append(RunEndsController(lambda: recent(connection), lineage, registry.avro_text))
@@ -172,7 +172,7 @@ def links_controller(
         link_engines(settings),
         LineageTopic(connection),
         registry.avro_text,
-        lanes=partial(SideBySide, of_domains=True),
+        lanes=partial(ThreadedLanes, of_domains=True),
         mirrors=mirrors(connects),
     )
 

@@ -161,14 +161,14 @@ def change_key(world: World, a: int, b: int) -> None:
         world.say(intents.KeyRegistered, domain, **fields)
     else:
         world.log.operator(intents.KeyRegistered, **fields)
-    world.voices[domain] = name
+    world.signers[domain] = name
 
 
 @act(1)
 def revoke_key(world: World, a: int, b: int) -> None:
     """A domain's first key must speak no more, or the one that it speaks with."""
     domain = pick(("west", "east", "north"), a)
-    name = world.voices.get(domain, domain) if b == 0 else domain
+    name = world.signers.get(domain, domain) if b == 0 else domain
     public = key(name).public
     world.log.operator(intents.KeyRevoked, domain=domain, public_key=public, reason="seen")
 

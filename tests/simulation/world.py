@@ -44,8 +44,8 @@ class World:
     `acted` is the epoch of the latest governor whose controllers have done something,
     `given` the rights (cluster, binding) that the leading worker gave last, by no late call,
     `strange` those that an administrator gave past the mesh and that are still there. A process
-    begins with the latest `snapshot`, its policy for drift and the mesh's `keys`, by name; `voices`
-    names the key that a domain speaks with, if it is not the first one.
+    begins with the latest `snapshot`, its policy for drift and the mesh's `keys`, by name;
+    `signers` names the key that a domain speaks with, if it is not the first one.
     """
 
     log: ClockedLog
@@ -70,7 +70,7 @@ class World:
     said: list[intents.AccessRequested] = field(default_factory=list)
     snapshot: Image | None = None
     policies: dict[str, Policy] = field(default_factory=lambda: dict(POLICIES))
-    voices: dict[str, str] = field(default_factory=dict)
+    signers: dict[str, str] = field(default_factory=dict)
     keys: dict[MeshRole, str] = field(default_factory=lambda: dict(KEYS))
 
     @classmethod
@@ -120,7 +120,7 @@ class World:
 
     def speak(self, event: intents.Intent) -> None:
         """As `say`, for an intent that is made already."""
-        self.log.append(event, by=self.voices.get(event.meta.domain, event.meta.domain))
+        self.log.append(event, by=self.signers.get(event.meta.domain, event.meta.domain))
 
     def start(self) -> Start:
         """Where a process begins its fold."""

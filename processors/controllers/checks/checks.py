@@ -46,7 +46,7 @@ from processors.controllers.flows.partition_limit import (
     Most,
     PartitionLimit,
 )
-from processors.controllers.lanes import Job, Lanes, OneByOne, for_a_while
+from processors.controllers.lanes import Job, Lanes, SerialLanes, for_a_while
 from processors.governor.waiting import Awaited
 from projections.catalog import SCHEMA_REGISTERED
 from projections.image import Image
@@ -125,7 +125,7 @@ class ChecksController:
         most = most or Most()
         self._of_links = PartitionLimit(most.links, OF_LINKS)
         self._of_statements = PartitionLimit(most.statements, OF_STATEMENTS)
-        self._clusters, self._registry, self._lanes = clusters, registry, lanes or OneByOne()
+        self._clusters, self._registry, self._lanes = clusters, registry, lanes or SerialLanes()
         self._waiting = waiting
         self._tls, self._logs, self._connects = servers or Servers()
         # (offset, check) -> since when it fails, s of the monotonic clock

@@ -27,7 +27,7 @@ from processors.controllers.connectors.reporter import ConnectorReporter
 from processors.controllers.controller import Leadership, NotLeaderError, guarded
 from processors.controllers.flows.pace import Pace
 from processors.controllers.gates import Gates
-from processors.controllers.lanes import Job, Lanes, OneByOne, in_turn
+from processors.controllers.lanes import Job, Lanes, SerialLanes, in_turn
 from processors.lineage.events import Lineage
 from processors.spark.error_files import ErrorFiles
 from projections.connectors.state import Connector, State
@@ -87,7 +87,7 @@ class ConnectorsController:
     versions: Callable[[str], Sequence[int]]
     gates: Gates = field(default_factory=Gates)
     pace: Pace = field(default_factory=Pace)
-    lanes: Lanes = field(default_factory=OneByOne)
+    lanes: Lanes = field(default_factory=SerialLanes)
     settle_s: float = SETTLE_S
     schema_text: Callable[[int], str | None] | None = None
     errors: ErrorFiles | None = None
@@ -327,7 +327,7 @@ class ConnectorsController:
         except Exception as error:  # noqa: BLE001 - one connector must not end the worker
             name = type(error).__name__
             # the text may quote a record, and this log can be sent elsewhere
-            log.error("connector_broken", id=look.connector.id, error=name)  # noqa: TRY400
+            log.error("connector_error", id=look.connector.id, error=name)  # noqa: TRY400
             what = f"{name}; tried again, the worker's log names a file with more"
             look.refused("unexpected_error", what, format_exc())
         self._memories[look.connector.id] = look.memory
@@ -342,7 +342,7 @@ class ConnectorsController:
         now, starts = self.pace.clock(), isinstance(error, StartingError)
         since = self._silent.setdefault(lane, now)
         if not starts:
-            log.warning("connect_silent", connect=lane, error=str(error))
+            log.warning("connect_unreachable", connect=lane, error=str(error))
         for look in left:
             if now - since < SILENT_S and not look.is_unconfirmed:
                 continue

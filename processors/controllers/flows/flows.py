@@ -23,7 +23,7 @@ from processors.controllers.flows.progress import Progress
 from processors.controllers.flows.starting import FlowStart
 from processors.controllers.flows.stopping import FlowEnd
 from processors.controllers.gates import Gates
-from processors.controllers.lanes import Claims, Job, Lanes, OneByOne, for_a_while
+from processors.controllers.lanes import Claims, Job, Lanes, SerialLanes, for_a_while
 from processors.controllers.retry import wait_before
 from projections.image import Image
 from projections.links import Desired
@@ -69,7 +69,7 @@ class Flows(Generic[F]):
         self._kind: Kind[F] = kind
         self._errors = reach.errors
         self._engine, self._pace = engine, pace
-        self._lanes = lanes or OneByOne()
+        self._lanes = lanes or SerialLanes()
         self._starting: FlowStart[F] = FlowStart(
             kind, engine, reach.logs, pace.quiet, ending.starts, reach.gates or Gates()
         )
@@ -159,7 +159,7 @@ class Flows(Generic[F]):
             raise
         except Exception as error:  # noqa: BLE001 - one flow must not end the worker
             # the text may quote a record, and this log can be sent elsewhere
-            log.error("flow_broken", flow=flow.id, error=type(error).__name__)  # noqa: TRY400
+            log.error("flow_error", flow=flow.id, error=type(error).__name__)  # noqa: TRY400
             what = f"{type(error).__name__}; tried again, the worker's log names a file with more"
             self._fail(reporter, CopyError("unexpected_error", what, format_exc()))
 

@@ -19,7 +19,7 @@ from processors.controllers.flows.flows import Flows
 from processors.controllers.flows.pace import Pace
 from processors.controllers.flows.partition_limit import OF_LINKS, PartitionLimit
 from processors.controllers.flows.starts import Starts
-from processors.controllers.lanes import Job, Lanes, OneByOne
+from processors.controllers.lanes import Job, Lanes, SerialLanes
 from processors.controllers.links.reporter import LinkReporter
 from processors.controllers.links.stopping import LinkEnd
 from processors.lineage.events import Lineage
@@ -100,7 +100,7 @@ class LinksController:
         if mirrors is not None:
             mirroring = Mirroring(reach, lineage, schema_text, mirrors.group)
             self._kinds[Engine.MIRRORMAKER] = _Kind(mirroring, mirrors.engines)
-        self._new_lanes = lanes or (lambda _: OneByOne())
+        self._new_lanes = lanes or (lambda _: SerialLanes())
         self._lanes = self._new_lanes(self.name)
         self._starts = reach.starts or Starts()
 

@@ -13,7 +13,7 @@ from processors.clusters.kafka import ClusterAdmin
 from processors.clusters.secrets import SecretStore
 from processors.controllers.checks.checks import Clusters
 from processors.controllers.controller import Leadership, guarded
-from processors.controllers.lanes import Job, Lanes, OneByOne, for_a_while, in_turn
+from processors.controllers.lanes import Job, Lanes, SerialLanes, for_a_while, in_turn
 from processors.controllers.retry import wait_before
 from processors.crash_points import crash_point
 from projections.identity import ISSUE_CREDENTIALS, Credentials
@@ -50,7 +50,7 @@ class CredentialsController:
         secrets: SecretStore,
         lanes: Lanes | None = None,
     ) -> None:
-        self._clusters, self._secrets, self._lanes = clusters, secrets, lanes or OneByOne()
+        self._clusters, self._secrets, self._lanes = clusters, secrets, lanes or SerialLanes()
         self._troubles: dict[tuple[str, str], Trouble] = {}
 
     def reconcile(self, image: Image, leadership: Leadership) -> None:
@@ -82,7 +82,9 @@ class CredentialsController:
             with guarded(f"cluster {cluster}"):
                 self._set(self._clusters(image, cluster), wanted, leadership)
         except MeshError as error:
-            log.warning("login_not_made", principal=principal, cluster=cluster, error=str(error))
+            log.warning(
+                "credential_create_failed", principal=principal, cluster=cluster, error=str(error)
+            )
             self._failed(wanted, error, leadership)
             return
         crash_point("after-effect")

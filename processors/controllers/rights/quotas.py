@@ -18,7 +18,7 @@ from mesh_events.intents import intents_login
 from mesh_events.kafka.client_quotas import PRODUCED, REQUESTS
 from processors.controllers.checks.checks import Clusters
 from processors.controllers.controller import Leadership, guarded
-from processors.controllers.lanes import Lanes, OneByOne
+from processors.controllers.lanes import Lanes, SerialLanes
 from projections.image import Image
 
 log = structlog.get_logger(__name__)
@@ -67,7 +67,7 @@ class QuotasController:
     name = "quotas"
 
     def __init__(self, clusters: Clusters, budget: Budget, lanes: Lanes | None = None) -> None:
-        self._clusters, self._budget, self._lanes = clusters, budget, lanes or OneByOne()
+        self._clusters, self._budget, self._lanes = clusters, budget, lanes or SerialLanes()
         self._epoch: int | None = None
         self._set: dict[str, Mapping[str, float]] = {}
         self._not_before = 0.0

@@ -19,7 +19,7 @@ from processors.clusters.rights import Binding, Operation, Resource, Wish
 from processors.controllers.checks.checks import Clusters
 from processors.controllers.controller import Leadership, guarded
 from processors.controllers.gates import Gates
-from processors.controllers.lanes import Job, Lanes, OneByOne, for_a_while, in_turn
+from processors.controllers.lanes import Job, Lanes, SerialLanes, for_a_while, in_turn
 from processors.controllers.rights.strangers import LOOK_S, Strangers
 from processors.controllers.rights.wishes import current, may_not_read, returned
 from processors.controllers.topics.drift_reporter import DriftReporter
@@ -123,7 +123,7 @@ class RightsController:
         gates: Gates | None = None,
         topics: ProductTopics | None = None,
     ) -> None:
-        self._clusters, self._lanes = clusters, lanes or OneByOne()
+        self._clusters, self._lanes = clusters, lanes or SerialLanes()
         self._policy, self._strangers, self._look_s = policy, strangers, look_s
         self._gates, self._topics = gates or Gates(), topics
         self._looked: dict[str, tuple[tuple[object, ...], float]] = {}

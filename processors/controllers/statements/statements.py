@@ -17,7 +17,7 @@ from processors.controllers.flows.flows import Flows
 from processors.controllers.flows.pace import Pace
 from processors.controllers.flows.partition_limit import OF_STATEMENTS, PartitionLimit
 from processors.controllers.flows.starts import Starts
-from processors.controllers.lanes import Job, Lanes, OneByOne
+from processors.controllers.lanes import Job, Lanes, SerialLanes
 from processors.controllers.statements.plan import (
     StatementEnds,
     StatementPlan,
@@ -85,7 +85,7 @@ class StatementsController:
     ) -> None:
         self._clusters, self._schemas = clusters, schemas
         self._latest, self._lineage = latest, lineage
-        self._engines, self._pace, self._lanes = engines, pace or Pace(), lanes or OneByOne()
+        self._engines, self._pace, self._lanes = engines, pace or Pace(), lanes or SerialLanes()
         self._domains: dict[str, Flows[Statement]] = {}
         self._starts = clusters.starts or Starts()
 

@@ -13,7 +13,7 @@ import structlog
 from mesh_events.errors import MeshError
 from mesh_events.facts import EffectFailed
 from processors.controllers.controller import Leadership, NotLeaderError
-from processors.controllers.lanes import Job, Lanes, OneByOne, for_a_while
+from processors.controllers.lanes import Job, Lanes, SerialLanes, for_a_while
 from processors.registries.schema_ids import Carried
 from projections.identity import Cluster
 from projections.image import Image
@@ -28,7 +28,7 @@ class RegistriesController:
     """Keeps the registries that clusters have of their own; each domain's topics are a lane."""
 
     schemas: Carried
-    lanes: Lanes = field(default_factory=OneByOne)
+    lanes: Lanes = field(default_factory=SerialLanes)
     clock: Callable[[], float] = time.monotonic
     name: str = "registries"
     _looked: dict[tuple[Cluster, str], float] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class RegistriesController:
         except Exception as error:  # noqa: BLE001 - a server's answer must not end the worker
             # the answer is a stranger's, and this log can be sent elsewhere
             kind = type(error).__name__
-            log.error("carry_broken", topic=topic, cluster=cluster.name, error=kind)  # noqa: TRY400
+            log.error("schema_copy_error", topic=topic, cluster=cluster.name, error=kind)  # noqa: TRY400
             what = f"the registry of cluster {cluster.name} answers what cannot be read ({kind})"
             self._failed(place, generation, f"{what}: see what answers there", leadership)
         else:

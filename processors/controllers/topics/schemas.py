@@ -14,7 +14,7 @@ import structlog
 from mesh_events.errors import MeshError
 from mesh_events.schema.compatibility import Level
 from processors.controllers.controller import Leadership, guarded
-from processors.controllers.lanes import Lanes, OneByOne, for_a_while, in_turn
+from processors.controllers.lanes import Lanes, SerialLanes, for_a_while, in_turn
 from projections.image import Image
 
 log = structlog.get_logger(__name__)
@@ -38,7 +38,7 @@ class SchemasController:
     """Keeps the subjects of published products FULL; a stricter rule of their own stays."""
 
     rules: Rules
-    lanes: Lanes = field(default_factory=OneByOne)
+    lanes: Lanes = field(default_factory=SerialLanes)
     clock: Callable[[], float] = time.monotonic
     name: str = "schemas"
     _looked: dict[str, float] = field(default_factory=dict)

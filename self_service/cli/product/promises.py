@@ -37,7 +37,7 @@ def quality_of(text: str) -> Quality:
 
 
 def told_quality(text: str) -> Quality:
-    """The quality under any of its names, telling on stderr where the catalog has another one."""
+    """The quality under any of its names; a note on stderr where the catalog has another one."""
     found = quality_of(text)
     if text.strip().casefold() != found.value.casefold():
         note(f"quality {text.strip()} is another name of {found.value}, which the catalog shows")

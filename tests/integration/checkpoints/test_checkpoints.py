@@ -128,7 +128,7 @@ def _begins_at_a_snapshot(stage: Stage, shop: Domain) -> None:
     stage.covered()
     lines = worker.last_lines(200)
     assert "snapshot_loaded" in lines
-    assert "looked_back" in lines
+    assert "history_read" in lines
     assert worker.describe()["finding"] is None  # type: ignore[index]  # it is ready
     _holds(stage)
     with stage.snapshots() as store, LogReader(stage.kit.login("mesh.operator")) as reader:

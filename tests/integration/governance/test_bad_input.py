@@ -11,12 +11,12 @@ from mesh_events import topics
 from mesh_events.decisions import IntentQuarantined
 from mesh_events.intents import ProductUpdated
 from projections.image import Image
-from tests.integration.governance import bad_bytes, bad_moments, bad_voices
+from tests.integration.governance import bad_bytes, bad_moments, bad_signers
 from tests.integration.governance.cases import CASES
 from tests.integration.governance.conftest import Scene
 from tests.mesh_kit import Mesh, fresh
 
-FILLED = (bad_bytes, bad_moments, bad_voices)
+FILLED = (bad_bytes, bad_moments, bad_signers)
 """Importing them fills the table of cases."""
 
 

@@ -11,7 +11,7 @@ from mesh_events.facts import LinkActivated, LinkFailed
 from mesh_events.intents import LinkCreated
 from processors.controllers import lanes as module
 from processors.controllers.flows.ends import Reach
-from processors.controllers.lanes import Claims, SideBySide
+from processors.controllers.lanes import Claims, ThreadedLanes
 from processors.controllers.links.links import LANES, Engines, LinksController, Mirrors
 from projections import links
 from projections.image import EMPTY, Image
@@ -45,7 +45,7 @@ def controller(
         made.lineage,
         lambda _: made.schema,
         replace(QUICK, clock=lambda: made.time),
-        SideBySide,
+        ThreadedLanes,
         mirrors and Mirrors(mirrors, lambda domain: f"connect.{domain}"),
     )
 

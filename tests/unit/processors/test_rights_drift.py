@@ -24,7 +24,7 @@ from processors.clusters.kafka import AT_ONCE
 from processors.clusters.rights import Acl, Binding, Operation, Resource, reader
 from processors.controllers import gates
 from processors.controllers.gates import Gates
-from processors.controllers.lanes import Job, OneByOne
+from processors.controllers.lanes import Job, SerialLanes
 from processors.controllers.rights import rights as rights_room
 from processors.controllers.rights.rights import RightsController
 from processors.controllers.rights.strangers import Strangers
@@ -463,7 +463,7 @@ def test_a_cluster_that_does_not_answer_ends_no_finding(world: World) -> None:
     assert world.told() == []
 
 
-class OneLane(OneByOne):
+class OneLane(SerialLanes):
     """As in a thread of its own: a round that comes while a job is under way starts none."""
 
     busy = False

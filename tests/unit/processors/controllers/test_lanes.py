@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from mesh_events.errors import StateFaultError
 from processors.controllers import lanes as module
 from processors.controllers.controller import NotLeaderError
-from processors.controllers.lanes import SideBySide, for_a_while, in_turn
+from processors.controllers.lanes import ThreadedLanes, for_a_while, in_turn
 from projections.image import EMPTY
 from tests.kafka_client import eventually
 
@@ -22,9 +22,9 @@ class PaperLeadership:
 
 
 @pytest.fixture
-def lanes(monkeypatch: pytest.MonkeyPatch) -> SideBySide:
+def lanes(monkeypatch: pytest.MonkeyPatch) -> ThreadedLanes:
     monkeypatch.setattr(module, "PATIENCE_S", 0.05)
-    return SideBySide("test")
+    return ThreadedLanes("test")
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def gate() -> Iterator[threading.Event]:
     found.set()
 
 
-def test_a_lane_that_hangs_holds_up_no_other(lanes: SideBySide, gate: threading.Event) -> None:
+def test_a_lane_that_hangs_holds_up_no_other(lanes: ThreadedLanes, gate: threading.Event) -> None:
     done: list[str] = []
     jobs = {"down": lambda: gate.wait() and None, "up": lambda: done.append("up")}
     for _ in range(3):
@@ -43,7 +43,7 @@ def test_a_lane_that_hangs_holds_up_no_other(lanes: SideBySide, gate: threading.
     assert done == ["up"] * 3
 
 
-def test_a_lane_does_one_thing_at_a_time(lanes: SideBySide, gate: threading.Event) -> None:
+def test_a_lane_does_one_thing_at_a_time(lanes: ThreadedLanes, gate: threading.Event) -> None:
     begun: list[int] = []
 
     def job() -> None:
@@ -62,7 +62,7 @@ def test_a_lane_does_one_thing_at_a_time(lanes: SideBySide, gate: threading.Even
     eventually(again, "the lane is free")
 
 
-def test_what_a_lane_reported_is_in_the_image_of_its_next_job(lanes: SideBySide) -> None:
+def test_what_a_lane_reported_is_in_the_image_of_its_next_job(lanes: ThreadedLanes) -> None:
     leadership, done = PaperLeadership(), []
 
     def job() -> None:
@@ -78,7 +78,7 @@ def test_what_a_lane_reported_is_in_the_image_of_its_next_job(lanes: SideBySide)
 
 @pytest.mark.parametrize("fault", [NotLeaderError("another leads"), ValueError("a bug")])
 def test_what_a_job_raises_comes_out_and_its_lane_is_free_again(
-    lanes: SideBySide, fault: Exception
+    lanes: ThreadedLanes, fault: Exception
 ) -> None:
     def fail() -> None:
         raise fault
@@ -91,7 +91,7 @@ def test_what_a_job_raises_comes_out_and_its_lane_is_free_again(
 
 
 def test_a_lane_that_hangs_for_good_is_an_error(
-    lanes: SideBySide, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
+    lanes: ThreadedLanes, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "STALL_S", 0.01)
     with pytest.raises(StateFaultError, match="hangs at east"):
@@ -106,7 +106,7 @@ def test_a_lane_that_waits_for_a_thread_does_not_hang(
     monkeypatch.setattr(module, "_MOST", 1)
     monkeypatch.setattr(module, "STALL_S", 60.0)
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    lanes, begun = SideBySide("test"), threading.Event()
+    lanes, begun = ThreadedLanes("test"), threading.Event()
 
     def second() -> None:
         begun.set()
@@ -130,7 +130,7 @@ def test_a_lane_of_one_domain_that_hangs_is_logged_once_and_ends_no_worker(
     now, begun, done = [1000.0], threading.Event(), list[str]()
     monkeypatch.setattr(module, "PATIENCE_S", 0.05)
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    lanes = SideBySide("test", of_domains=True)
+    lanes = ThreadedLanes("test", of_domains=True)
 
     def slow() -> None:
         begun.set()
@@ -156,7 +156,7 @@ def test_a_lane_of_one_domain_that_hangs_is_logged_once_and_ends_no_worker(
     assert told == [("lane_hangs", "error", "east"), ("lane_goes_on", "info", "east")]
 
 
-def test_the_end_of_an_earlier_leadership_is_no_news_to_the_next(lanes: SideBySide) -> None:
+def test_the_end_of_an_earlier_leadership_is_no_news_to_the_next(lanes: ThreadedLanes) -> None:
     earlier, later, done = PaperLeadership(), PaperLeadership(), list[str]()
     gate = threading.Event()
 
@@ -175,7 +175,9 @@ def test_the_end_of_an_earlier_leadership_is_no_news_to_the_next(lanes: SideBySi
     eventually(again, "both lanes work for the later leadership")
 
 
-def test_a_fault_of_the_program_is_not_hidden_by_the_end_of_a_leadership(lanes: SideBySide) -> None:
+def test_a_fault_of_the_program_is_not_hidden_by_the_end_of_a_leadership(
+    lanes: ThreadedLanes,
+) -> None:
     def over() -> None:
         raise NotLeaderError("another leads")
 

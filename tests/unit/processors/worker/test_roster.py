@@ -27,12 +27,12 @@ def test_a_lane_of_statements_or_links_that_hangs_does_not_end_the_worker(
         monkeypatch.setenv(name, value)
     made: dict[str, bool] = {}
 
-    def lanes(name: str, *, of_domains: bool = False) -> roster.SideBySide:
+    def lanes(name: str, *, of_domains: bool = False) -> roster.ThreadedLanes:
         made[name] = of_domains
         return real(name, of_domains=of_domains)
 
-    real = roster.SideBySide
-    monkeypatch.setattr(roster, "SideBySide", lanes)
+    real = roster.ThreadedLanes
+    monkeypatch.setattr(roster, "ThreadedLanes", lanes)
     login = Connection("127.0.0.1:1", "mesh.governor", "secret")
     registry = Registry("http://127.0.0.1:1")
     roster.enforcers(WorkerSettings.load(), login, registry, lambda: EMPTY, dict)

@@ -18,7 +18,7 @@ from processors.controllers.checks import checks, findings
 from processors.controllers.checks.checks import CHECKED, ChecksController, missing
 from processors.controllers.checks.findings import CERTAIN_S
 from processors.controllers.flows.partition_limit import OF_STATEMENTS, Most, PartitionLimit
-from processors.controllers.lanes import SideBySide
+from processors.controllers.lanes import ThreadedLanes
 from processors.controllers.statements import planning
 from processors.governor.waiting import Awaited
 from projections.deciding.decide import decide
@@ -163,7 +163,7 @@ def test_a_check_of_one_domain_that_hangs_delays_no_other_domains(check: str) ->
     gate = threading.Event()
     cluster = Hanging(gate if check == "topic_exists" else _open())
     registry = Slow(gate if check == "schema_registered" else _open())
-    leadership, lanes = Reports(log), SideBySide("checks")
+    leadership, lanes = Reports(log), ThreadedLanes("checks")
     controller = ChecksController(lambda *_: cluster, registry, lambda: waiting(log), lanes)  # type: ignore[arg-type,return-value]
     try:
         controller.reconcile(log.image, leadership)  # type: ignore[arg-type]
@@ -192,7 +192,7 @@ def test_a_text_that_is_parsed_for_long_delays_no_other_domains_texts(
     cluster = MemoryCluster("east")
     for domain in ("east", "north"):
         cluster.create_topic(f"{domain}.t", 1, {})
-    leadership, lanes = Reports(log), SideBySide("checks")
+    leadership, lanes = Reports(log), ThreadedLanes("checks")
     controller = ChecksController(lambda *_: cluster, Slow(_open()), lambda: waiting(log), lanes)  # type: ignore[arg-type,return-value]
     try:
         controller.reconcile(log.image, leadership)  # type: ignore[arg-type]
