@@ -13,6 +13,9 @@ import org.apache.xbean.asm9.{ClassVisitor, MethodVisitor, Opcodes}
  */
 object PatchConnect {
   private val schema = "org/apache/kafka/connect/data/Schema"
+  private val herder = "org/apache/kafka/connect/runtime/distributed/DistributedHerder"
+  private val taskId = "Lorg/apache/kafka/connect/util/ConnectorTaskId;"
+  private val receive = "org/apache/kafka/common/network/NetworkReceive"
 
   def main(arguments: Array[String]): Unit = {
     val folder = Path.of(arguments(0))
@@ -31,8 +34,10 @@ object PatchConnect {
       "timestampTypeFromSchema", s"(L$schema;)Ljava/lang/String;",
       Call(schema, "name", "()Ljava/lang/String;", times = 3),
       Call("mesh/Milliseconds", "nameOf", s"(L$schema;)Ljava/lang/String;"))
-    PatchedClass.write(folder, Starting.herder, 1)(new Starting(_))
-    PatchedClass.write(folder, Bounded.receive, 3)(new Bounded(_))
+    PatchedClass.write(folder, herder, 1)(
+      new PatchedMethods(_, Map("startTask" -> (new Starting(_, _)))))
+    PatchedClass.write(folder, receive, 3)(
+      new PatchedMethods(_, Map("readFrom" -> (new Bounded(_, _)))))
     PatchConsumer.write(folder)
     PatchLetters.write(folder)
     PatchMetadata.write(folder)
@@ -66,56 +71,31 @@ object PatchConnect {
   }
 
   /**
-   * A herder that says RESTARTING of each task that it begins to start.
+   * Says RESTARTING of each task that a herder begins to start.
    *
    * A worker that was killed has left RUNNING, and Connect said that of a task until its `start` had
    * ended: for as long as a database lets it wait.
    */
-  private class Starting(writer: ClassVisitor) extends PatchedClass(writer) {
-    override def visitMethod(
-        access: Int, method: String, types: String, generic: String, raised: Array[String]) = {
-      val inner = super.visitMethod(access, method, types, generic, raised)
-      if (method == "startTask" && types == s"(${Starting.id})Z") new Reporting(inner) else inner
+  private class Starting(inner: MethodVisitor, of: PatchedClass)
+      extends MethodVisitor(Opcodes.ASM9, inner) {
+    override def visitCode(): Unit = {
+      super.visitCode()
+      super.visitVarInsn(Opcodes.ALOAD, 0)
+      super.visitVarInsn(Opcodes.ALOAD, 1)
+      super.visitMethodInsn(Opcodes.INVOKEVIRTUAL, herder, "onRestart", s"($taskId)V", false)
+      of.changes += 1
     }
+  }
 
-    private class Reporting(inner: MethodVisitor) extends MethodVisitor(Opcodes.ASM9, inner) {
-      override def visitCode(): Unit = {
-        super.visitCode()
-        super.visitVarInsn(Opcodes.ALOAD, 0)
-        super.visitVarInsn(Opcodes.ALOAD, 1)
-        super.visitMethodInsn(
-          Opcodes.INVOKEVIRTUAL, Starting.herder, "onRestart", s"(${Starting.id})V", false)
-        changes += 1
+  /** Bounds the length of an answer also where the client gives none. */
+  private class Bounded(inner: MethodVisitor, of: PatchedClass)
+      extends MethodVisitor(Opcodes.ASM9, inner) {
+    override def visitFieldInsn(code: Int, owner: String, field: String, types: String): Unit = {
+      super.visitFieldInsn(code, owner, field, types)
+      if (code == Opcodes.GETFIELD && owner == receive && field == "maxSize") {
+        super.visitMethodInsn(Opcodes.INVOKESTATIC, "mesh/BoundedReceives", "most", "(I)I", false)
+        of.changes += 1
       }
     }
-  }
-
-  private object Starting {
-    val herder = "org/apache/kafka/connect/runtime/distributed/DistributedHerder"
-    val id = "Lorg/apache/kafka/connect/util/ConnectorTaskId;"
-  }
-
-  /** An answer whose length has a bound also where the client gives none. */
-  private class Bounded(writer: ClassVisitor) extends PatchedClass(writer) {
-    override def visitMethod(
-        access: Int, method: String, types: String, generic: String, raised: Array[String]) = {
-      val inner = super.visitMethod(access, method, types, generic, raised)
-      if (method == "readFrom") new Reading(inner) else inner
-    }
-
-    private class Reading(inner: MethodVisitor) extends MethodVisitor(Opcodes.ASM9, inner) {
-      override def visitFieldInsn(code: Int, owner: String, field: String, types: String): Unit = {
-        super.visitFieldInsn(code, owner, field, types)
-        if (code == Opcodes.GETFIELD && owner == Bounded.receive && field == "maxSize") {
-          super.visitMethodInsn(
-            Opcodes.INVOKESTATIC, "mesh/BoundedReceives", "most", "(I)I", false)
-          changes += 1
-        }
-      }
-    }
-  }
-
-  private object Bounded {
-    val receive = "org/apache/kafka/common/network/NetworkReceive"
   }
 }

@@ -2,7 +2,7 @@ package mesh
 
 import java.nio.file.Path
 
-import org.apache.xbean.asm9.{ClassVisitor, Label, MethodVisitor, Opcodes}
+import org.apache.xbean.asm9.{Label, MethodVisitor, Opcodes}
 
 /**
  * Writes three classes of Kafka's consumer below a folder. Two ask [[BoundedPolls]]: one that goes
@@ -19,7 +19,7 @@ object PatchConsumer {
 
   def write(folder: Path): Unit = {
     PatchedClass.write(folder, s"$of/FetchCollector", 4)(
-      new Patched(_, Map(
+      new PatchedMethods(_, Map(
         "collectFetch" -> (new Asking(_, _, Opcodes.IFLE) {
           override def visitCode(): Unit = {
             super.visitCode()
@@ -29,24 +29,14 @@ object PatchConsumer {
         }),
         "handleInitializeErrors" -> (new Missing(_, _)))))
     PatchedClass.write(folder, positions, 1)(
-      new Patched(_, Map("maybeSeekUnvalidated" -> (new Finding(_, _)))))
+      new PatchedMethods(_, Map("maybeSeekUnvalidated" -> (new Finding(_, _)))))
     PatchedClass.write(folder, s"$of/CompletedFetch", 2)(
-      new Patched(_, Map("fetchRecords" -> (new Asking(_, _, Opcodes.IF_ICMPGE) {
+      new PatchedMethods(_, Map("fetchRecords" -> (new Asking(_, _, Opcodes.IF_ICMPGE) {
         override def visitMethodInsn(
             code: Int, owner: String, called: String, types: String, ofInterface: Boolean): Unit =
           if (owner == record && called == "sizeInBytes") ask("sizeOf", s"(L$record;)I")
           else super.visitMethodInsn(code, owner, called, types, ofInterface)
       }))))
-  }
-
-  private class Patched(
-      writer: ClassVisitor, patches: Map[String, (MethodVisitor, PatchedClass) => MethodVisitor])
-      extends PatchedClass(writer) {
-    override def visitMethod(
-        access: Int, method: String, types: String, generic: String, raised: Array[String]) = {
-      val inner = super.visitMethod(access, method, types, generic, raised)
-      patches.get(method).fold(inner)(_(inner, this))
-    }
   }
 
   /** Asks how many records there is room for where the loop compares with their number. */
