@@ -351,17 +351,18 @@ def _with_rows_alone(config: Config) -> dict[str, str]:
     own = []
     for at, name in enumerate(steps):
         of, predicate = f"transforms.{name}", f"_rows_{name}"
+        if config.get(f"{of}.type") not in NEED_FIELDS or f"{of}.predicate" in config:
+            continue
         # routers before it may have given them other topics
         topics = [topic for _, topic in beside({**config, "transforms": ",".join(steps[:at])})]
-        is_open = config.get(f"{of}.type") in NEED_FIELDS and f"{of}.predicate" not in config
-        if not is_open or not topics:
+        if not topics:
             continue
         own.append(predicate)
-        pattern = "|".join(topics).replace(".", "[.]")
-        found |= {f"{of}.predicate": predicate, f"{of}.negate": "true"}
         found |= {
+            f"{of}.predicate": predicate,
+            f"{of}.negate": "true",
             f"predicates.{predicate}.type": routes.TOPIC_MATCHES,
-            f"predicates.{predicate}.pattern": pattern,
+            f"predicates.{predicate}.pattern": "|".join(topics).replace(".", "[.]"),
         }
     if own:
         found["predicates"] = ",".join((*items(config.get("predicates", "")), *own))
