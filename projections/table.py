@@ -37,9 +37,6 @@ class Paired(Mapping[K, V]):
     def __len__(self) -> int:
         return sum(1 for _ in self.pairs())
 
-    def __bool__(self) -> bool:
-        return next(self.pairs(), None) is not None
-
     def items(self) -> ItemsView[K, V]:
         """As of any mapping."""
         return _Items(self)
@@ -86,9 +83,6 @@ class Layered(Paired[K, V]):
             added = sum((one is not GONE) - (key in self.base) for key, one in self.changes.items())
             self._length = len(self.base) + added
         return self._length
-
-    def __bool__(self) -> bool:
-        return len(self) > 0
 
     def __getitem__(self, key: K) -> V:
         found = self.changes.get(key)

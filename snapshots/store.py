@@ -108,9 +108,6 @@ class StoredTable(Paired[K, V]):
                 self._length = self._file.length(self.number, self.at)
         return self._length
 
-    def __bool__(self) -> bool:
-        return len(self) > 0
-
     def __getitem__(self, key: K) -> V:
         found: V | None = self.get(key)
         if found is None:
