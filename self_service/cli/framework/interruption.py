@@ -1,7 +1,7 @@
 """What a command has done so far, for the line that Ctrl-C or a closed pipe ends it with.
 
-One command runs in a process. What it submits is noted by `options`; a command that changes things
-in another way says so by `became`.
+One command runs in a process. What it submits is noted by `submitting`; a command that changes
+things in another way says so by `became`.
 """
 
 import os
