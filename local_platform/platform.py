@@ -21,9 +21,9 @@ from local_platform.errors import (
 )
 from local_platform.files import last_lines, sync
 from local_platform.jars.fetch import Fetcher
-from local_platform.jars.own_jars import compile_transformations, transformations_jar
 from local_platform.jars.plugins import connect_plugins
 from local_platform.jars.registry_folder import registry_folder
+from local_platform.jars.scala_jars import compile_transformations, transformations_jar
 from local_platform.ports import HOST
 from local_platform.security import accounts, certificates
 from local_platform.security.transport import Transport, record, recorded, require_same
@@ -36,8 +36,8 @@ from local_platform.settings import PlatformSettings
 from local_platform.site import Site
 from local_platform.supervision.launch import extend, launch, one_at_a_time, starting_or_living
 from local_platform.supervision.launch import wanted as wanted_now
+from local_platform.supervision.orphans import living, stop_living
 from local_platform.supervision.process import Identity, rss, stop_group
-from local_platform.supervision.remains import living, stop_living
 from local_platform.supervision.state import PlatformState, Progress, ServiceStatus, State
 
 Report = Callable[[Progress], None]

@@ -13,13 +13,13 @@ from pathlib import Path
 
 from local_platform.jars.fetch import Fetcher
 from local_platform.jars.lock import JarStore, joined, read_lock
-from local_platform.jars.own_jars import (
+from local_platform.jars.plugins import connect_plugins
+from local_platform.jars.scala_jars import (
     LOOKUP_SOURCES,
     compile_for_brokers,
     compile_once,
     compile_transformations,
 )
-from local_platform.jars.plugins import connect_plugins
 from local_platform.services.spark import class_path, spark_jars
 from local_platform.settings import PlatformSettings
 

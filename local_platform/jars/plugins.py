@@ -5,7 +5,7 @@ import zipfile
 from pathlib import Path
 
 from local_platform.jars.lock import JarStore
-from local_platform.jars.own_jars import patch_plugins, plugins_digest
+from local_platform.jars.scala_jars import patch_plugins, plugins_digest
 from local_platform.jars.unpack import build_once, extract
 
 # Connect finds plugins by service manifests, and this converter was built without one.

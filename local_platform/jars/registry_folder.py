@@ -7,7 +7,7 @@ from pathlib import Path
 from local_platform import registry_jvm
 from local_platform.errors import ServiceFailedError
 from local_platform.jars.lock import JarStore, joined
-from local_platform.jars.own_jars import compile_for_registry, digest
+from local_platform.jars.scala_jars import compile_for_registry, digest
 from local_platform.jars.unpack import build_once, extract
 
 _DEFLATED = zipfile.ZIP_DEFLATED

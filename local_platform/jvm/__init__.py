@@ -2,7 +2,7 @@
 
 What lives here: the Scala sources of policies of topics (KIP-201), of the authorizer, and of bounds
 that twenty-six of Kafka's own classes are made to ask for; their names and settings.
-What does not: how they are compiled and put on a broker's class path (`jars.own_jars`).
+What does not: how they are compiled and put on a broker's class path (`jars.scala_jars`).
 """
 
 from pathlib import Path

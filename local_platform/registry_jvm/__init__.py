@@ -1,7 +1,7 @@
 """What of the mesh runs inside the registry: bounds for its clients, and no answer before it can.
 
 What lives here: the Scala sources, and the jars of the registry whose classes ask for them.
-What does not: how they are compiled (`local_platform.jars.own_jars`) and put there
+What does not: how they are compiled (`local_platform.jars.scala_jars`) and put there
 (`local_platform.jars.registry_folder`), and the registry's own bounds
 (`local_platform.services.registry`).
 """

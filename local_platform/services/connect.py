@@ -23,8 +23,8 @@ from local_platform.jars.java import (
     properties,
     small_jvm,
 )
-from local_platform.jars.own_jars import compile_transformations, transformations_jar
 from local_platform.jars.plugins import connect_plugins
+from local_platform.jars.scala_jars import compile_transformations, transformations_jar
 from local_platform.services.base import Command, Service
 from local_platform.site import Site
 from mesh_events.files import write_atomically

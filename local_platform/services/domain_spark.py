@@ -5,7 +5,7 @@ from pathlib import Path
 
 from local_platform.domain_servers import SPARK
 from local_platform.jars.java import packaged_runtime
-from local_platform.jars.own_jars import pyspark_folder
+from local_platform.jars.scala_jars import pyspark_folder
 from local_platform.security import accounts
 from local_platform.security.transport import Transport, client_path
 from local_platform.services.base import Command

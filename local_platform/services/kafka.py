@@ -9,7 +9,7 @@ from uuid import uuid4
 from local_platform.errors import ServiceFailedError
 from local_platform.jars.class_archive import ClassArchive
 from local_platform.jars.java import java, large_jvm, log4j_options, properties
-from local_platform.jars.own_jars import broker_jar, compile_for_brokers
+from local_platform.jars.scala_jars import broker_jar, compile_for_brokers
 from local_platform.jvm import AUTHORIZER, EARLIEST_MS, JVM_BOUNDS, POLICY
 from local_platform.quotas import ensure_quotas
 from local_platform.security.principals import Asking, ensure_principals, principals_of
@@ -173,7 +173,7 @@ MEMORY = (
 """Options of the JVM that bound its memory beside the heap.
 
 The JVM does not exit when memory runs out: the request that asked for it fails instead;
-`local_platform.supervision.minder` restarts a broker that does not answer any more.
+`local_platform.supervision.service_runner` restarts a broker that does not answer any more.
 """
 SMALL_NODE = {
     "auto.create.topics.enable": "false",

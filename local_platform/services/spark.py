@@ -8,7 +8,7 @@ from local_platform.errors import NotReadyError
 from local_platform.jars.class_archive import ClassArchive
 from local_platform.jars.java import avro_limits, java, large_jvm, log4j_options, packaged_runtime
 from local_platform.jars.lock import Jar, JarStore, joined
-from local_platform.jars.own_jars import compile_lookup, lookup_jar, pyspark_folder
+from local_platform.jars.scala_jars import compile_lookup, lookup_jar, pyspark_folder
 from local_platform.ports import HOST
 from local_platform.services.base import Command, Service
 from local_platform.site import Site

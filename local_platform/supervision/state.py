@@ -92,7 +92,7 @@ class Progress:
     services: tuple[ServiceStatus, ...] = field(default=())
 
 
-class Board:
+class StatusFile:
     """The statuses of one supervisor: changed by its threads, written on every change.
 
     What could not be written, on a full disk, is known here all the same: no thread that keeps a
@@ -108,7 +108,7 @@ class Board:
         self._changed = threading.Condition()
 
     def add(self, services: Iterable[ServiceStatus], order: Sequence[str]) -> None:
-        """Put new statuses on the board, in one step for those who follow the file.
+        """Put new statuses on the status file, in one step for those who follow the file.
 
         order: all names that are known now, in the order of the file
 
@@ -125,7 +125,7 @@ class Board:
     def update(self, name: str, **change: object) -> None:
         """Change a status; a new state gets the current time.
 
-        What has been taken off the board stays off it.
+        What has been taken off the status file stays off it.
         """
         with self._changed:
             before = self._services.get(name)
@@ -140,7 +140,7 @@ class Board:
                 self._changed.notify_all()
 
     def remove(self, names: Iterable[str]) -> None:
-        """Take statuses off the board."""
+        """Take statuses off the status file."""
         with self._changed:
             for name in names:
                 del self._services[name]
@@ -153,14 +153,14 @@ class Board:
             return self._services[name]
 
     def names(self) -> tuple[str, ...]:
-        """Return the services on the board."""
+        """Return the services on the status file."""
         with self._changed:
             return tuple(self._services)
 
     def wait_ready(self, names: Iterable[str], unless: Callable[[], bool]) -> bool:
         """Wait until all named services are ready; False as soon as `unless()` holds.
 
-        Nobody waits for what has been taken off the board.
+        Nobody waits for what has been taken off the status file.
         """
         wanted = tuple(names)
         with self._changed:
@@ -171,7 +171,7 @@ class Board:
         return False
 
     def are_ready(self, names: Iterable[str]) -> bool:
-        """Whether all named services are ready, of those that are on the board."""
+        """Whether all named services are ready, of those that are on the status file."""
         with self._changed:
             found = (self._services[name] for name in names if name in self._services)
             return all(one.state == State.READY for one in found)

@@ -5,8 +5,8 @@ Started as `python -m local_platform.supervision.supervisor`.
 One per home, by a lock that the kernel frees when the process ends. It keeps the services
 named in `run/wanted.json`, starting each as soon as those that it needs are ready; SIGHUP
 makes it read that file again, and stop what is not named any more; SIGTERM makes it stop
-everything in order. What was started on demand, and is idle, it takes out of that file. The board
-(`run/state.json`) is all that others see of it.
+everything in order. What was started on demand, and is idle, it takes out of that file. The status
+file (`run/state.json`) is all that others see of it.
 """
 
 import contextlib
@@ -26,8 +26,8 @@ from local_platform.settings import PlatformSettings
 from local_platform.site import Site
 from local_platform.supervision import log_files
 from local_platform.supervision.launch import leave_out, one_at_a_time, wanted
-from local_platform.supervision.minder import Minder
-from local_platform.supervision.state import ALREADY_RUNNING, Board, ServiceStatus, State
+from local_platform.supervision.service_runner import ServiceRunner
+from local_platform.supervision.state import ALREADY_RUNNING, ServiceStatus, State, StatusFile
 
 
 class Orders:
@@ -63,8 +63,8 @@ class Supervisor:
 
     def __init__(self, site: Site) -> None:
         self._site = site
-        self._board = Board(site.layout.state)
-        self._minders: dict[str, Minder] = {}
+        self._status_file = StatusFile(site.layout.state)
+        self._runners: dict[str, ServiceRunner] = {}
         self._releasing: set[str] = set()
 
     def run(self, orders: Orders, lifetime_s: float | None = None) -> None:
@@ -73,7 +73,7 @@ class Supervisor:
         self._heed()
         while self._next_order(orders, deadline) == signal.SIGHUP:
             self._heed()
-        for wave in stop_waves(self._minders):
+        for wave in stop_waves(self._runners):
             self._stop(wave)
 
     def _heed(self) -> None:
@@ -85,36 +85,36 @@ class Supervisor:
         if unknown := [name for name in names if name not in known]:
             _say(f"no service is called {', '.join(unknown)}: left out")
             names = [name for name in names if name in known]
-        self._dismiss([name for name in self._minders if name not in names])
+        self._dismiss([name for name in self._runners if name not in names])
         self._begin(every, chosen(every, names))
 
     def _dismiss(self, names: Collection[str]) -> None:
         for name in names:
             # who needs it from now on waits until it is started again
-            self._board.update(name, state=State.STOPPED, detail="is being stopped")
+            self._status_file.update(name, state=State.STOPPED, detail="is being stopped")
         self._stop(names)
         for name in names:
-            del self._minders[name]
+            del self._runners[name]
         if names:
-            self._board.remove(names)
+            self._status_file.remove(names)
 
     def _begin(self, every: Iterable[Service], wanted: Iterable[Service]) -> None:
         """Start minding what is wanted and not minded, or was given up."""
-        new = [service for service in wanted if self._needs_minder(service.name)]
-        known = {*self._minders, *(service.name for service in new)}
+        new = [service for service in wanted if self._needs_runner(service.name)]
+        known = {*self._runners, *(service.name for service in new)}
         for service in new:
             # a log that goes on tells of two lives; on a full disk that must do
             with contextlib.suppress(OSError):
                 log_files.begin(self._site.layout.log(service.name))
         order = [service.name for service in every]
-        self._board.add((_initial(service) for service in new), order)
+        self._status_file.add((_initial(service) for service in new), order)
         for service in new:
             after = tuple(name for name in service.after if name in known)
-            self._minders[service.name] = Minder(service, after, self._board)
-            self._minders[service.name].start()
+            self._runners[service.name] = ServiceRunner(service, after, self._status_file)
+            self._runners[service.name].start()
 
-    def _needs_minder(self, name: str) -> bool:
-        return name not in self._minders or self._board.status(name).state == State.FAILED
+    def _needs_runner(self, name: str) -> bool:
+        return name not in self._runners or self._status_file.status(name).state == State.FAILED
 
     def _next_order(self, orders: Orders, deadline: float | None) -> signal.Signals:
         """Wait for an order, SIGTERM when the deadline passes first.
@@ -129,32 +129,32 @@ class Supervisor:
             if deadline is not None and time.monotonic() >= deadline:
                 _say("its lifetime (SDM_LIFETIME_S) is over: it stops every service")
                 return signal.SIGTERM
-            self._board.write_again()
+            self._status_file.write_again()
             self._release_idle()
-            for name in self._minders:
+            for name in self._runners:
                 # what is wrong with a file is no reason to leave the services alone
                 with contextlib.suppress(OSError):
                     log_files.bound(self._site.layout.log(name), log_files.MOST_BYTES)
 
     def _release_idle(self) -> None:
         """Let idle services be stopped; who starts one holds the lock, for minutes perhaps."""
-        for name, minder in self._minders.items():
-            if minder.is_idle and name not in self._releasing:
+        for name, runner in self._runners.items():
+            if runner.is_idle and name not in self._releasing:
                 self._releasing.add(name)
-                threading.Thread(target=self._release, args=(name, minder), daemon=True).start()
+                threading.Thread(target=self._release, args=(name, runner), daemon=True).start()
 
-    def _release(self, name: str, minder: Minder) -> None:
+    def _release(self, name: str, runner: ServiceRunner) -> None:
         try:
             with one_at_a_time(self._site):
                 # what it was given to do since the last check
-                if minder.is_idle and minder.is_idle_still():
+                if runner.is_idle and runner.is_idle_still():
                     leave_out(self._site, name)
                     os.kill(os.getpid(), signal.SIGHUP)
         finally:
             self._releasing.discard(name)
 
     def _stop(self, names: Iterable[str]) -> None:
-        stopping = [threading.Thread(target=self._minders[name].stop) for name in names]
+        stopping = [threading.Thread(target=self._runners[name].stop) for name in names]
         for thread in stopping:
             thread.start()
         for thread in stopping:

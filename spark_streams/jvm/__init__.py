@@ -7,7 +7,7 @@ take no files from queries, of `PatchSender.scala`, by which a producer sends no
 that it has given up, and of `PatchSpark.scala`, by which Spark's Kafka source reads
 records with any time, numbers of JSON keep their digits, and no text takes long to become a
 decimal; where they lie, and their names.
-What does not: how they are compiled and put on a server's class path (`own_jars`),
+What does not: how they are compiled and put on a server's class path (`scala_jars`),
 and what a statement asks them (`spark_streams.sql`).
 Why not in Python: Python cannot run in Spark's real-time mode (decision 0011).
 """

@@ -2,7 +2,7 @@
 
 What lives here: a folder for each jar that is made, whose `Patch...` writes the changed classes by
 `PatchedClass.scala`, and whose other sources are what these ask.
-What does not: how they are compiled (`local_platform.jars.own_jars`), and which connectors have
+What does not: how they are compiled (`local_platform.jars.scala_jars`), and which connectors have
 which transformations (`projections.connectors.own_transforms`).
 """
 

@@ -1,4 +1,4 @@
-"""kill -9 of each server and of all brokers at once; minders start them again."""
+"""kill -9 of each server and of all brokers at once; the supervisor starts them again."""
 
 import time
 

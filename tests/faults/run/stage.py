@@ -1,6 +1,6 @@
 """The mesh that most faults share: all servers, domains that trade, a link, and who may not read.
 
-Services are killed as the supervisor knows them and come back by their minders; the run starts
+Services are killed as the supervisor knows them, which starts them again; the run starts
 and stops workers of its own beside the governor.
 """
 
@@ -187,7 +187,7 @@ class Stage(Ground):
         eventually(ready, "the governor governs", seconds)
 
     def kill(self, service: str, sign: signal.Signals = signal.SIGKILL) -> ServiceStatus:
-        """Kill a service's process; its minder starts it again."""
+        """Kill a service's process; the supervisor starts it again."""
         return self.platform.kill(service, sign)
 
     def back(self, before: ServiceStatus) -> None:

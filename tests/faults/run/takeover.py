@@ -1,7 +1,7 @@
 """Governors that die at named places, stand by, or sleep through their replacement.
 
 The mesh's own governor is stopped while workers of the run take its part, and wakes up again: its
-process must live on, since a minder that quietly started a new one would hide that it died.
+process must live on, since a supervisor that quietly started a new one would hide that it died.
 """
 
 import signal

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from local_platform.jars.java import java, properties
 from local_platform.jars.lock import joined
-from local_platform.jars.own_jars import compile_once, pyspark_jars
+from local_platform.jars.scala_jars import compile_once, pyspark_jars
 from local_platform.ports import HOST
 from local_platform.services.base import Command
 from local_platform.services.kafka import KafkaBroker, class_path

@@ -7,13 +7,13 @@ import pytest
 
 from local_platform import Endpoints, PlatformSettings
 from local_platform.jars.java import java
-from local_platform.jars.own_jars import (
+from local_platform.jars.plugins import connect_plugins
+from local_platform.jars.scala_jars import (
     compile_once,
     compile_transformations,
     pyspark_jars,
     transformations_jar,
 )
-from local_platform.jars.plugins import connect_plugins
 from local_platform.site import Site
 
 pytestmark = pytest.mark.slow

@@ -6,7 +6,7 @@ from pathlib import Path
 from local_platform import PlatformSettings
 from local_platform.jars.fetch import Fetcher
 from local_platform.jars.java import java
-from local_platform.jars.own_jars import (
+from local_platform.jars.scala_jars import (
     broker_jar,
     compile_for_brokers,
     compile_once,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from local_platform import Endpoints, PlatformSettings
 from local_platform.jars.java import java
-from local_platform.jars.own_jars import compile_lookup, compile_once, lookup_jar
+from local_platform.jars.scala_jars import compile_lookup, compile_once, lookup_jar
 from local_platform.services.spark import class_path
 from local_platform.site import Site
 

@@ -19,7 +19,7 @@ from local_platform.settings import PlatformSettings
 from local_platform.site import Site
 from local_platform.supervision import log_files, state, supervisor
 from local_platform.supervision.process import Identity
-from local_platform.supervision.state import Board, PlatformState, ServiceStatus, State
+from local_platform.supervision.state import PlatformState, ServiceStatus, State, StatusFile
 from local_platform.supervision.supervisor import Orders, Supervisor
 from local_platform.supervision.watch import Patience, Watch
 from mesh_events.files import write_atomically
@@ -176,12 +176,12 @@ def test_a_supervisor_that_could_never_write_its_state_ends(home: Home, disk: Di
 
 
 def test_a_watch_goes_on_where_its_report_cannot_be_written(home: Home, disk: Disk) -> None:
-    board, server = Board(home.site.layout.state), Sleeper(home.site)
-    board.add([ServiceStatus(name="script", state=State.READY, log=Path("log"))], ["script"])
+    status_file, server = StatusFile(home.site.layout.state), Sleeper(home.site)
+    status_file.add([ServiceStatus(name="script", state=State.READY, log=Path("log"))], ["script"])
 
     def report(error: str | None) -> None:
         told = State.READY if error is None else State.NOT_ANSWERING
-        board.update("script", state=told, detail=error or "")
+        status_file.update("script", state=told, detail=error or "")
 
     quick = Patience(pause_s=0.01, answer_s=5, failures=1)
     own = Identity.own()
@@ -189,9 +189,9 @@ def test_a_watch_goes_on_where_its_report_cannot_be_written(home: Home, disk: Di
     watch.start()
     try:
         disk.is_full, server.error = True, "no memory"
-        wait_until(lambda: board.status("script").detail == "no memory", "it is reported")
+        wait_until(lambda: status_file.status("script").detail == "no memory", "it is reported")
         disk.is_full = False
-        board.write_again()
+        status_file.write_again()
         assert home.written("script") == State.NOT_ANSWERING
         server.error = ""
         wait_until(lambda: home.written("script") == State.READY, "it answers again")

@@ -14,7 +14,7 @@ from local_platform.files import empty_folder
 from local_platform.services.base import Service
 from local_platform.supervision.probing import Probing
 from local_platform.supervision.process import Identity, spawn, stop_group
-from local_platform.supervision.state import Board, State
+from local_platform.supervision.state import State, StatusFile
 from local_platform.supervision.watch import Patience, Watch
 
 # A service that dies this often before it was ever ready will not get better by itself.
@@ -31,20 +31,20 @@ _starts: dict[type[Service], threading.BoundedSemaphore] = {}
 _ONE_AT_A_TIME = threading.Lock()
 
 
-class Minder(threading.Thread):
+class ServiceRunner(threading.Thread):
     """A thread that keeps one service running until `stopping` is set."""
 
     def __init__(
         self,
         service: Service,
         after: tuple[str, ...],
-        board: Board,
+        status_file: StatusFile,
         patience: Patience = Patience(),  # noqa: B008  (it is frozen)
     ) -> None:
-        super().__init__(name=f"minder-{service.name}", daemon=True)
+        super().__init__(name=f"runner-{service.name}", daemon=True)
         self._service = service
         self._after = after
-        self._board = board
+        self._status_file = status_file
         self._stopping = threading.Event()
         self._guard = threading.Lock()
         self._process: Identity | None = None
@@ -69,7 +69,7 @@ class Minder(threading.Thread):
         return self._service.is_idle
 
     def run(self) -> None:
-        """Keep the service running; every end is on the board."""
+        """Keep the service running; every end is on the status file."""
         try:
             self._service.prepare()
             self._keep()
@@ -82,7 +82,7 @@ class Minder(threading.Thread):
         """Stop the service for good; returns when its processes are gone."""
         with self._guard:
             self._stopping.set()
-        self._board.wake()
+        self._status_file.wake()
         self._end_process()
         self.join(10)
         if self._settling is not None:
@@ -90,7 +90,7 @@ class Minder(threading.Thread):
 
     def _keep(self) -> None:
         deaths = 0
-        while self._board.wait_ready(self._after, self._stopping.is_set):
+        while self._status_file.wait_ready(self._after, self._stopping.is_set):
             end = self._live()
             if end is None:
                 return
@@ -121,7 +121,7 @@ class Minder(threading.Thread):
             state = State.READY if outcome.is_well else State.FAILED
             self._update(state=state, pid=None, started=None, detail=outcome.detail)
             return None
-        self._clear_remains()
+        self._stop_orphans()
         return f"exit code {code}"
 
     def _give_up(self, why: str) -> None:
@@ -190,7 +190,7 @@ class Minder(threading.Thread):
 
         A job that nobody waits for is ready as well, and may listen: it is not checked.
         """
-        is_ready = self._board.status(self._service.name).state == State.READY
+        is_ready = self._status_file.status(self._service.name).state == State.READY
         is_server = self._service.listeners and not self._service.once
         if self._process is None or not is_ready or not is_server:
             return None
@@ -198,7 +198,7 @@ class Minder(threading.Thread):
             self._service,
             self._process,
             self._answers,
-            lambda: self._board.are_ready(self._after),
+            lambda: self._status_file.are_ready(self._after),
             self._restart,
             self._patience,
         )
@@ -222,7 +222,7 @@ class Minder(threading.Thread):
             self._settling.start()
 
     def _settled(self, pid: int) -> None:
-        if self._board.wait_ready(self._board.names(), self._stopping.is_set):
+        if self._status_file.wait_ready(self._status_file.names(), self._stopping.is_set):
             with _ONE_AT_A_TIME:
                 if not self._stopping.is_set():
                     self._service.settle(pid)
@@ -250,7 +250,7 @@ class Minder(threading.Thread):
             state=State.RESTARTING,
             pid=None,
             started=None,
-            restarts=self._board.status(self._service.name).restarts + 1,
+            restarts=self._status_file.status(self._service.name).restarts + 1,
             detail=f"{self._unanswered}ended with {end}, starting again in {pause:g} s",
         )
         self._unanswered = ""
@@ -260,13 +260,13 @@ class Minder(threading.Thread):
         if self._process is not None:
             stop_group(self._process, self._service.stop_signal, self._service.stop_timeout)
 
-    def _clear_remains(self) -> None:
+    def _stop_orphans(self) -> None:
         """End what the dead process left in its session, or it may hold ports and files."""
         if self._process is not None:
             stop_group(self._process, self._service.stop_signal, 0)
 
     def _update(self, **change: object) -> None:
-        self._board.update(self._service.name, **change)
+        self._status_file.update(self._service.name, **change)
 
 
 def _told(fault: Exception) -> str:

@@ -19,10 +19,10 @@ from local_platform.ports import require_free
 from local_platform.services.base import Command, Outcome, Service
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
-from local_platform.supervision import minder, probing
-from local_platform.supervision.minder import Minder
+from local_platform.supervision import probing, service_runner
 from local_platform.supervision.process import Identity, marked, stop_group
-from local_platform.supervision.state import Board, PlatformState, ServiceStatus, State
+from local_platform.supervision.service_runner import ServiceRunner
+from local_platform.supervision.state import PlatformState, ServiceStatus, State, StatusFile
 from local_platform.supervision.watch import Patience
 from tests.conftest import free_port_base
 
@@ -143,32 +143,32 @@ class Unpreparable(Script):
 
 
 class Rig:
-    """Starts minders on one board and stops them at the end."""
+    """Starts runners on one status file and stops them at the end."""
 
     def __init__(self, site: Site) -> None:
         self.site = site
-        self.board = Board(site.layout.state)
-        self.minders: list[Minder] = []
+        self.status_file = StatusFile(site.layout.state)
+        self.runners: list[ServiceRunner] = []
 
     def mind(self, *services: Service, patience: Patience = Patience()) -> None:  # noqa: B008
         initial = (
             ServiceStatus(name=one.name, state=State.STARTING, log=self.site.layout.log(one.name))
             for one in services
         )
-        self.board.add(initial, ["script", "other"])
+        self.status_file.add(initial, ["script", "other"])
         for service in services:
-            self.minders.append(Minder(service, service.after, self.board, patience))
-            self.minders[-1].start()
+            self.runners.append(ServiceRunner(service, service.after, self.status_file, patience))
+            self.runners[-1].start()
 
     def until(self, state: State, name: str = "script", **also: object) -> ServiceStatus:
         def reached() -> bool:
-            status = self.board.status(name)
+            status = self.status_file.status(name)
             return status.state == state and all(
                 getattr(status, key) == value for key, value in also.items()
             )
 
-        wait_until(reached, lambda: f"{name} {state} {also}, but {self.board.status(name)}")
-        return self.board.status(name)
+        wait_until(reached, lambda: f"{name} {state} {also}, but {self.status_file.status(name)}")
+        return self.status_file.status(name)
 
 
 def wait_until(holds: Callable[[], bool], what: Callable[[], str], seconds: float = 20) -> None:
@@ -185,7 +185,7 @@ def rig(tmp_path: Path) -> Iterator[Rig]:
     site.make_folders()
     found = Rig(site)
     yield found
-    for one in found.minders:
+    for one in found.runners:
         one.stop()
 
 
@@ -202,8 +202,8 @@ def test_a_service_is_ready_only_when_its_probe_succeeds(rig: Rig) -> None:
 
 def two_on_demand(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> OnDemand:
     """Starts two where one may start at a time; the first is being started."""
-    monkeypatch.setattr(minder, "_STARTS_AT_A_TIME", 1)
-    monkeypatch.setattr(minder, "_starts", {})
+    monkeypatch.setattr(service_runner, "_STARTS_AT_A_TIME", 1)
+    monkeypatch.setattr(service_runner, "_starts", {})
     first, second = OnDemand(rig.site, SLEEP), OnDemand(rig.site, SLEEP, "other")
     first.needs = "work"
     rig.mind(first)
@@ -215,7 +215,7 @@ def two_on_demand(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> OnDemand:
 def test_services_on_demand_take_turns_to_start(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     first = two_on_demand(rig, monkeypatch)
     with pytest.raises(AssertionError):
-        wait_until(lambda: rig.board.status("other").pid is not None, lambda: "it waits", 1)
+        wait_until(lambda: rig.status_file.status("other").pid is not None, lambda: "it waits", 1)
     (first.data / "work").touch()
     rig.until(State.READY)
     rig.until(State.READY, "other")
@@ -224,18 +224,18 @@ def test_services_on_demand_take_turns_to_start(rig: Rig, monkeypatch: pytest.Mo
 def test_a_start_on_demand_that_takes_long_gives_its_turn_to_others(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(minder, "_LONGEST_TURN_S", 0.1)
+    monkeypatch.setattr(service_runner, "_LONGEST_TURN_S", 0.1)
     two_on_demand(rig, monkeypatch)
     rig.until(State.READY, "other")
-    assert rig.board.status("script").state == State.STARTING
+    assert rig.status_file.status("script").state == State.STARTING
 
 
 def test_one_that_waits_for_its_turn_can_be_stopped(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     two_on_demand(rig, monkeypatch)
-    rig.minders[1].stop()
-    assert rig.board.status("other").state == State.STOPPED
+    rig.runners[1].stop()
+    assert rig.status_file.status("other").state == State.STOPPED
 
 
 def test_a_service_starts_after_those_that_it_needs(rig: Rig) -> None:
@@ -243,7 +243,7 @@ def test_a_service_starts_after_those_that_it_needs(rig: Rig) -> None:
     first.needs = "work"
     rig.mind(first, Script(rig.site, SLEEP, "other", after=("script",)))
     rig.until(State.STARTING, detail="no file work")
-    assert rig.board.status("other").pid is None
+    assert rig.status_file.status("other").pid is None
 
     (first.data / "work").touch()
 
@@ -335,7 +335,7 @@ def test_a_probe_that_always_breaks_shows_its_error_and_a_stop_leaves_no_process
     rig.mind(service)
     rig.until(State.STARTING, detail="ZeroDivisionError: integer division or modulo by zero")
 
-    rig.minders[0].stop()
+    rig.runners[0].stop()
 
     assert list(marked(rig.site.layout.home)) == []
 
@@ -343,8 +343,8 @@ def test_a_probe_that_always_breaks_shows_its_error_and_a_stop_leaves_no_process
 def test_a_service_that_is_given_up_leaves_no_process_and_can_be_asked_for_again(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    watch = Once(minder.Watch, RuntimeError("can't start new thread"))
-    monkeypatch.setattr(minder, "Watch", watch)
+    watch = Once(service_runner.Watch, RuntimeError("can't start new thread"))
+    monkeypatch.setattr(service_runner, "Watch", watch)
     port = rig.site.port("postgres")
     service = Listening(rig.site, LISTEN.format(port=port))
     rig.mind(service)
@@ -359,7 +359,7 @@ def test_a_service_that_is_given_up_leaves_no_process_and_can_be_asked_for_again
 
 
 def test_a_start_that_fails_once_is_tried_again(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(minder, "spawn", Once(minder.spawn, BUSY))
+    monkeypatch.setattr(service_runner, "spawn", Once(service_runner.spawn, BUSY))
     rig.mind(Script(rig.site, SLEEP))
 
     rig.until(State.READY, restarts=1)
@@ -458,23 +458,21 @@ def test_a_service_that_is_done_stays_so_and_one_that_gives_up_says_why(rig: Rig
         Ending(rig.site, "raise SystemExit(0)"), Ending(rig.site, "raise SystemExit(9)", "other")
     )
 
-    assert (rig.until(State.READY, detail="done").pid, rig.board.status("script").restarts) == (
-        None,
-        0,
-    )
+    assert rig.until(State.READY, detail="done").pid is None
+    assert rig.status_file.status("script").restarts == 0
     assert rig.until(State.FAILED, "other").detail == "the topic is gone"
 
 
 def test_what_was_taken_off_the_board_is_waited_for_by_nobody(rig: Rig) -> None:
     log = rig.site.layout.log("any")
     both = (ServiceStatus(name=name, state=State.STARTING, log=log) for name in ("script", "other"))
-    rig.board.add(both, ["script", "other"])
-    rig.board.update("other", state=State.READY)
+    rig.status_file.add(both, ["script", "other"])
+    rig.status_file.update("other", state=State.READY)
 
-    rig.board.remove(["script"])
-    rig.board.update("script", state=State.FAILED)
+    rig.status_file.remove(["script"])
+    rig.status_file.update("script", state=State.FAILED)
 
-    assert rig.board.wait_ready(["script", "other"], lambda: False)
+    assert rig.status_file.wait_ready(["script", "other"], lambda: False)
     state = PlatformState.load(rig.site.layout.state)
     assert state is not None
     assert [one.name for one in state.services] == ["other"]
@@ -500,9 +498,9 @@ def test_a_stop_ends_the_children_too(rig: Rig) -> None:
     wait_until(lambda: bool((service.data / "child").read_text()), lambda: "the child's pid")
     child = int((service.data / "child").read_text())
 
-    rig.minders[0].stop()
+    rig.runners[0].stop()
 
-    assert rig.board.status("script").state == State.STOPPED
+    assert rig.status_file.status("script").state == State.STOPPED
     wait_until(lambda: not psutil.pid_exists(child), lambda: f"child {child} lives")
 
 
@@ -512,7 +510,7 @@ def test_a_service_deaf_to_sigterm_is_killed_after_its_deadline(rig: Rig) -> Non
     rig.mind(service)
     status = rig.until(State.READY)
 
-    rig.minders[0].stop()
+    rig.runners[0].stop()
 
     assert status.identity is not None
     assert not status.identity.alive
@@ -525,9 +523,9 @@ def test_after_a_stop_nothing_is_started_again(rig: Rig) -> None:
     os.kill(pid, signal.SIGKILL)
     rig.until(State.RESTARTING)
 
-    rig.minders[0].stop()
+    rig.runners[0].stop()
 
-    assert rig.board.status("script").state == State.STOPPED
+    assert rig.status_file.status("script").state == State.STOPPED
     assert list(marked(rig.site.layout.home)) == []
 
 
