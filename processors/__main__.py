@@ -1,6 +1,6 @@
 """Composition root of the worker: `python -m processors`.
 
-Real adapters are made here and in `roster`, and nowhere else.
+Real adapters are made here and in `worker.enforcers`, and nowhere else.
 """
 
 import sys
@@ -21,7 +21,7 @@ from processors.governor.governor import Governor
 from processors.governor.quarantine import Quarantine
 from processors.governor.row_writer import RowWriter
 from processors.log.checkpoint_store import CheckpointStore
-from processors.log.quick_start import QuickStart
+from processors.log.fold_start import SnapshotStart
 from processors.log.registry import LogRegistry
 from processors.log.watch import LogWatch
 from processors.settings import GOVERNOR, WorkerSettings
@@ -29,8 +29,8 @@ from processors.snapshotting import process as snapshotting
 from processors.snapshotting.controller import SnapshotsController
 from processors.worker import app as faust_app
 from processors.worker import full_collections
+from processors.worker.enforcers import enforcers
 from processors.worker.preflight import preflight
-from processors.worker.roster import enforcers
 from processors.worker.worker import Worker
 from projections.image import Bounds
 from projections.quotas.kinds import Quotas
@@ -73,7 +73,7 @@ def build(settings: WorkerSettings) -> faust.App:
     def snapshots() -> Store:
         return open_store(settings.home, settings.mesh, root)
 
-    beginning = QuickStart(connection, snapshots)
+    beginning = SnapshotStart(connection, snapshots)
     quotas = Quotas.read(settings)
     bounds = Bounds(settings.undecided_per_domain, settings.ids_per_domain, quotas)
     governor = Governor(decisions, rows, quarantine.copy, watch, beginning, bounds)

@@ -15,7 +15,7 @@ from local_platform.services.connect import Connect
 from local_platform.services.domain_spark import DomainSpark
 from local_platform.services.generator import GeneratorService
 from local_platform.services.kafka import KafkaBroker
-from local_platform.services.mesh import Founding, Governor
+from local_platform.services.mesh import Bootstrap, Governor
 from local_platform.services.postgres import Postgres
 from local_platform.services.registry import Registry
 from local_platform.site import Site
@@ -25,7 +25,7 @@ SERVERS = ("postgres", "kafka-east", "kafka-west", "registry")
 
 STOP_ORDER = (
     ("class-archive",),
-    ("governor", "found"),
+    ("governor", "bootstrap"),
     (SPARK.prefix, CONNECT.prefix),
     ("registry", "registry-west"),
     ("kafka-west", "kafka-east"),
@@ -44,7 +44,7 @@ def catalogue(site: Site) -> tuple[Service, ...]:
         *([Registry(site, "registry-west", "west")] if site.has_west_registry else []),
         *(DomainSpark(site, domain) for domain in numbers(site.layout, SPARK)),
         *(Connect(site, domain) for domain in numbers(site.layout, CONNECT)),
-        Founding(site),
+        Bootstrap(site),
         Governor(site),
         SparkClasses(site),
         *(GeneratorService(site, name) for name in generators.known(site.layout)),

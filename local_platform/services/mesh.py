@@ -1,4 +1,4 @@
-"""The mesh's own processes: the founding (once) and the governor."""
+"""The mesh's own processes: the bootstrap (once) and the governor."""
 
 import sys
 from collections.abc import Mapping
@@ -10,16 +10,16 @@ from local_platform.errors import NotReadyError
 from local_platform.services.base import Command, Service
 
 
-class Founding(Service):
+class Bootstrap(Service):
     """Makes the mesh's topics, keys and first records; does nothing the second time."""
 
-    name = "found"
+    name = "bootstrap"
     after = ("kafka-east", "kafka-west", "registry")
     once = True
 
     def command(self) -> Command:
         """Return the job's process."""
-        argv = (sys.executable, "-m", "processors.founding")
+        argv = (sys.executable, "-m", "processors.bootstrap")
         # settings and references name variables
         return Command(argv, self.data, self.site.settings.environment(), inherits=True)
 
@@ -47,7 +47,7 @@ class Governor(Service):
     """Decides intents and keeps the world as decided."""
 
     name = "governor"
-    after = ("found", "kafka-east", "kafka-west", "registry")
+    after = ("bootstrap", "kafka-east", "kafka-west", "registry")
     listeners = ("governor",)
     # it does not answer while it folds a long log, and begins anew after a restart
     is_restarted = False

@@ -32,7 +32,7 @@ from processors.governor.quarantine import Copy, Samples
 from processors.governor.row_writer import RowWriter
 from processors.governor.turns import Turns
 from processors.governor.waiting import Awaited, Waits
-from processors.log.quick_start import Beginning, FirstRecord
+from processors.log.fold_start import Beginning, FirstRecord
 from processors.log.watch import NoWatch, Watch
 from processors.worker.leadership import key_without_effect
 from processors.worker.leadership import now as monotonic

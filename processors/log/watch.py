@@ -18,7 +18,7 @@ from mesh_events.errors import MeshError
 from mesh_events.integrity.checkpoint import Checkpoint
 from mesh_events.record import Entry, Record
 from processors.log.checkpoint_store import CheckpointStore
-from processors.log.quick_start import Beginning, Start
+from processors.log.fold_start import Beginning, Start
 from projections.image import Image
 from projections.integrity.chain import Chain, ChainBreakError
 from projections.integrity.ledger import Before, Ledger, MismatchError

@@ -62,7 +62,7 @@ def findings(wanted: Durability, found: Mapping[str, Described]) -> Iterator[Fin
                 Code.MISSING,
                 topic,
                 "the topic does not exist",
-                "restore it, or begin an empty mesh: `python -m processors.founding`",
+                "restore it, or begin an empty mesh: `python -m processors.bootstrap`",
             )
             continue
         yield from _durability(topic, wanted, found[topic])

@@ -31,7 +31,7 @@ def preflight(connection: Connection, session_timeout_s: float, durability: Dura
             if topic not in seen or seen[topic].error is not None:
                 raise ConfigurationError(
                     f"{connection.user} does not see the topic {topic}: run the foundation "
-                    "(`python -m processors.founding`) and look at the rights"
+                    "(`python -m processors.bootstrap`) and look at the rights"
                 )
         verify(connection, durability)
         with translating(f"reading the offsets of group {connection.user}"):

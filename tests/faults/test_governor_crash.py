@@ -26,7 +26,7 @@ from tests.mesh_kit import Domain, Mesh, eventually, fresh
 from tests.plain_reader import Plain
 
 pytestmark = [pytest.mark.platform, pytest.mark.slow]
-SERVICES = ("kafka-east", "kafka-west", "registry", "found")
+SERVICES = ("kafka-east", "kafka-west", "registry", "bootstrap")
 TAKEOVER_S = 240
 """Far above what is measured: two seconds of session and the start of a process."""
 

@@ -23,7 +23,7 @@ from processors.controllers.rights.rights import RightsController
 from processors.controllers.rights.strangers import Strangers
 from processors.controllers.rows import RowsController
 from processors.governor.governor import Governor
-from processors.log.quick_start import Beginning, Start
+from processors.log.fold_start import Beginning, Start
 from processors.log.watch import NoWatch, Opening
 from processors.worker.leadership import LEASE_S, LeaderLease, now
 from projections.image import Image

@@ -11,7 +11,7 @@ from mesh_events.errors import MeshError
 from mesh_events.record import Record
 from processors.clusters.drift import Policy
 from processors.clusters.rights import Binding
-from processors.log.quick_start import Start
+from processors.log.fold_start import Start
 from projections.image import Image
 from projections.integrity.tree import CompactRange
 from tests import paper_story as story

@@ -20,7 +20,7 @@ from processors.clusters.kafka import ClusterAdmin, KafkaAdmin, Topic
 from processors.connect.cluster import ConnectCluster
 from processors.controllers.flows.partition_limit import TOO_MANY_PARTITIONS, PartitionLimit
 from processors.controllers.statements.planning import plan_statement
-from processors.registries.own_registry import OwnRegistry
+from processors.registries.replica import RegistryReplica
 from projections.connectors import config
 from projections.statements import (
     BEGIN_OF,
@@ -65,7 +65,9 @@ def cluster_reachable(intent: ClusterRegistered, tls: Tls | None) -> Finding:
     except ConfigurationError as error:
         return Finding(where, "cluster_login_failed", f"{error}; correct it and register again")
     try:
-        OwnRegistry(intent.registry_url, intent.registry_user or "", password).require_writable()
+        RegistryReplica(
+            intent.registry_url, intent.registry_user or "", password
+        ).require_writable()
     except InfrastructureError as error:
         if error.retriable:
             raise

@@ -19,7 +19,7 @@ from processors.controllers.flows.flow import F
 from processors.controllers.flows.partition_limit import MOST_PARTITIONS
 from processors.controllers.flows.starts import Starts
 from processors.controllers.gates import Gates
-from processors.registries.schema_ids import Carried, OneRegistry
+from processors.registries.replication import Carried, OneRegistry
 from processors.spark.error_files import ErrorFiles
 from projections.image import Image
 from spark_streams.errors import CopyError

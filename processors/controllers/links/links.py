@@ -24,7 +24,7 @@ from processors.controllers.links.reporter import LinkReporter
 from processors.controllers.links.stopping import LinkEnd
 from processors.lineage.events import Lineage
 from processors.mirror import config as mirror
-from processors.registries.schema_ids import Carried
+from processors.registries.replication import Carried
 from projections.identity import Cluster
 from projections.image import Image
 from projections.links import Link

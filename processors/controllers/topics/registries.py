@@ -14,7 +14,7 @@ from mesh_events.errors import MeshError
 from mesh_events.facts import EffectFailed
 from processors.controllers.controller import Leadership, NotLeaderError
 from processors.controllers.lanes import Job, Lanes, SerialLanes, for_a_while
-from processors.registries.schema_ids import Carried
+from processors.registries.replication import Carried
 from projections.identity import Cluster
 from projections.image import Image
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mesh_events.facts import DriftKind
-from processors import founding
+from processors import bootstrap
 from processors.acls.command import removal
 from processors.clusters import drift, topic_drift
 from processors.clusters.drift import Finding
@@ -46,7 +46,7 @@ _TOPICS = {
 def rights(image: Image, cluster: str, admin: ClusterAdmin) -> list[dict[str, Any]]:
     """The findings about rights on one cluster, as lists show them."""
     wishes = [wish for wish in desired(image) if wish.cluster == cluster]
-    seen = drift.scene(image, cluster, wishes, founding.rights())
+    seen = drift.scene(image, cluster, wishes, bootstrap.rights())
     acls = admin.acls()
     found = [*drift.of_wishes(wishes, acls), *drift.of_strangers(seen, image, acls)]
     return [_right(one, image) for one in found]

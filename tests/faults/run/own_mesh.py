@@ -12,7 +12,7 @@ from tests.conftest import free_port_base
 from tests.faults.run.ground import Ground
 from tests.mesh_kit import Mesh
 
-GOVERNING = ("kafka-east", "kafka-west", "registry", "found", "governor")
+GOVERNING = ("kafka-east", "kafka-west", "registry", "bootstrap", "governor")
 """All that governing needs; there are no links."""
 
 

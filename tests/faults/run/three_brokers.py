@@ -226,7 +226,7 @@ def _found(site: Site, node: Node) -> None:
     _endpoints(site, node)
     environment = {name: value for name, value in os.environ.items() if "SDM_" not in name}
     done = subprocess.run(
-        [sys.executable, "-m", "processors.founding"],
+        [sys.executable, "-m", "processors.bootstrap"],
         cwd=REPOSITORY,
         env={**environment, "SDM_HOME": str(site.layout.home)},
         capture_output=True,
@@ -235,4 +235,4 @@ def _found(site: Site, node: Node) -> None:
         timeout=START_S,
     )
     if done.returncode:
-        raise AssertionError(f"the founding failed: {done.stderr.strip()[-800:]}")
+        raise AssertionError(f"the bootstrap failed: {done.stderr.strip()[-800:]}")

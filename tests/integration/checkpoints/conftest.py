@@ -23,7 +23,7 @@ from tests.conftest import new_settings, start
 from tests.faults.worker import REPOSITORY, WorkerProcess
 from tests.mesh_kit import Mesh, eventually
 
-SERVICES = ("kafka-east", "kafka-west", "registry", "found")
+SERVICES = ("kafka-east", "kafka-west", "registry", "bootstrap")
 
 SNAPSHOT_RECORDS = 8
 """So few, that each worker but the first begins at a snapshot."""

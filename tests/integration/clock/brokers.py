@@ -33,7 +33,7 @@ MINUTE = 60_000
 HOUR = 60 * MINUTE
 
 START_S = 400
-GOVERNING = ("kafka-west", "registry", "found")
+GOVERNING = ("kafka-west", "registry", "bootstrap")
 """What a governor needs besides the cluster east."""
 _WORKER_PORT = 180
 

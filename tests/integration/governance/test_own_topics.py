@@ -59,7 +59,7 @@ def test_a_worker_refuses_to_start_over_topics_that_are_less_durable(kit: Mesh) 
 
 
 def test_a_mesh_is_not_founded_on_fewer_brokers_than_are_to_hold_its_log(kit: Mesh) -> None:
-    done = started(kit, "processors.founding")
+    done = started(kit, "processors.bootstrap")
     assert done.returncode == 1
     assert "cluster east has 1 brokers" in done.stderr
     assert "SDM_REPLICATION_FACTOR" in done.stderr

@@ -40,7 +40,7 @@ REAUTH_S = 3
 QUOTA_MIB_S = 1
 LIVES_S = 3 * REAUTH_S + 1
 """In so long every client has to log in anew three times."""
-WITHOUT_CONNECT = ("kafka-east", "kafka-west", "registry", "found", "governor")
+WITHOUT_CONNECT = ("kafka-east", "kafka-west", "registry", "bootstrap", "governor")
 
 
 @pytest.fixture(scope="module")

@@ -216,7 +216,7 @@ def test_who_adds_services_stops_none_that_was_added_meanwhile(
     """One process waits for the lock while another one, which holds it, has a domain's server."""
     monkeypatch.setattr(os, "kill", lambda *_: None)
     launch._want(site, chosen(catalogue(site), ["postgres"]))
-    waiting = LocalPlatform(site.settings, ["found"])
+    waiting = LocalPlatform(site.settings, ["bootstrap"])
     remember(site.layout, "b", SPARK)
     launch._want(site, chosen(catalogue(site), ["postgres", "spark-b"]))
     assert "spark-b" in launch.wanted(site)

@@ -61,7 +61,7 @@ def test_every_service_stops_in_exactly_one_wave_before_what_it_needs(site: Site
         assert all(
             wave[service.name] < wave[other] or service.name == "governor"
             for other in service.after
-            if other != "found"
+            if other != "bootstrap"
         )
 
 

@@ -18,7 +18,7 @@ from mesh_events.intents import (
     DomainQuarantined,
 )
 from mesh_events.meta import Meta, derived_id
-from processors import founding
+from processors import bootstrap
 from processors.clusters.drift import Policy
 from processors.clusters.kafka import AT_ONCE
 from processors.clusters.rights import Acl, Binding, Operation, Resource, reader
@@ -88,7 +88,7 @@ class World:
 
     def begin(self) -> None:
         """Another worker, which remembers nothing."""
-        strangers = Strangers(founding.rights(), self.policy)
+        strangers = Strangers(bootstrap.rights(), self.policy)
         self.controller = RightsController(self._admin, None, self.policy, strangers)
 
     def _admin(self, _: Image, name: str) -> Any:
@@ -477,7 +477,7 @@ class OneLane(SerialLanes):
 
 def watched(world: World, patch: pytest.MonkeyPatch, meanwhile: Callable[[], None]) -> list[str]:
     """Let something happen while the rights at east are listed; what is asked of east, in order."""
-    strangers = Strangers(founding.rights(), world.policy)
+    strangers = Strangers(bootstrap.rights(), world.policy)
     world.controller = RightsController(world._admin, OneLane(), world.policy, strangers)
     rights, acls, withdraw = world.east.rights, world.east.acls, world.east.withdraw
     asked: list[str] = []

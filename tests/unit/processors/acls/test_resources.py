@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from mesh_events.facts import DriftKind
-from processors import founding
+from processors import bootstrap
 from processors.clusters import drift
 from processors.clusters.drift import Finding, Scene, of_strangers
 from processors.clusters.rights import Acl, reader
@@ -14,7 +14,7 @@ from processors.controllers.rights.wishes import desired
 from tests import paper_story as story
 from tests.unit.processors.clusters.test_drift import EAST, IMAGE, TOPIC, WISHES
 
-WEST = drift.scene(IMAGE, "west", WISHES, founding.rights())
+WEST = drift.scene(IMAGE, "west", WISHES, bootstrap.rights())
 CLUSTER = "kafka-cluster"
 WRITER = f"mesh.link.{story.LINK}.0123abcd"
 TRANSACTIONS = f"connect-east-{WRITER}-0"

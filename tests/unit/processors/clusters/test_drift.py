@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mesh_events.connectors import ConnectorAdded
 from mesh_events.facts import DriftKind
 from mesh_events.intents import AccessRevoked
-from processors import founding
+from processors import bootstrap
 from processors.clusters import drift
 from processors.clusters.drift import Finding, of_strangers, of_wish, of_wishes, wrong
 from processors.clusters.rights import Acl, Binding, Operation, Resource, Wish, reader
@@ -39,7 +39,7 @@ def _image() -> Image:
 
 IMAGE = _image()
 WISHES = list(desired(IMAGE))
-EAST = drift.scene(IMAGE, "east", WISHES, founding.rights())
+EAST = drift.scene(IMAGE, "east", WISHES, bootstrap.rights())
 GOOD = {Acl.of(binding) for binding in EAST.known}
 NAMES = ["east", "west", "west.app", "north.app", "mallory", "*", "mesh.governor", "mesh.odd"]
 TOPICS = [TOPIC, "east.other", "mallory.own", "mesh.governance"]
@@ -269,7 +269,7 @@ def test_a_strangers_right_on_the_positions_of_a_domains_sources_is_found() -> N
     story.domains(log)
     log.say(ConnectorAdded, "east", **story.connector())
     story.settle(log)
-    scene = drift.scene(log.image, "east", desired(log.image), founding.rights())
+    scene = drift.scene(log.image, "east", desired(log.image), bootstrap.rights())
     [source] = log.image.connectors.values()
     own = Acl(principal_of(source.id), "write", "topic", offsets_of("east"))
     assert not list(of_strangers(scene, log.image, [own]))
@@ -285,7 +285,7 @@ def test_a_sinks_right_on_the_positions_of_sources_is_found() -> None:
     log.say(ConnectorAdded, "east", **story.connector())
     story.settle(log)
     [source] = log.image.connectors.values()
-    scene = drift.scene(log.image, "east", desired(log.image), founding.rights())
+    scene = drift.scene(log.image, "east", desired(log.image), bootstrap.rights())
     sink = replace(source, config={"topics": TOPIC})
     image = log.image._replace(connectors=log.image.connectors.set(source.id, sink))
     own = Acl(principal_of(source.id), "read", "topic", TOPIC)
@@ -304,7 +304,7 @@ def test_a_connectors_config_is_read_once_in_a_look(monkeypatch: pytest.MonkeyPa
     topics = [f"east.t{number}" for number in range(20)]
     sink = replace(source, config={"topics": ",".join(topics)})
     image = log.image._replace(connectors=log.image.connectors.set(source.id, sink))
-    scene = drift.scene(image, "east", desired(image), founding.rights())
+    scene = drift.scene(image, "east", desired(image), bootstrap.rights())
     read, real = list[object](), config.reads
     monkeypatch.setattr(config, "reads", lambda given: read.append(given) or real(given))
     rights = [Acl(principal_of(source.id), "read", "topic", name) for name in topics]

@@ -18,7 +18,7 @@ from processors.controllers import checkpoints as module
 from processors.controllers.checkpoints import CheckpointsController
 from processors.controllers.controller import NotLeaderError
 from processors.log.checkpoint_store import CheckpointStore
-from processors.log.quick_start import Beginning, FirstRecord, Start
+from processors.log.fold_start import Beginning, FirstRecord, Start
 from processors.log.watch import LogWatch
 from projections.fold import apply
 from projections.image import EMPTY, Image

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from mesh_events import topics
 from mesh_events.kafka.connection import Connection
-from processors import founding
+from processors import bootstrap
 from processors.clusters.rights import Binding, Operation, Resource
 from processors.lineage.reader import LineageReader
 from processors.settings import GOVERNOR
@@ -78,4 +78,4 @@ def test_a_place_that_the_topic_does_not_have_is_told_and_given_up(connection: C
 def test_the_governor_may_read_the_topic_and_keep_its_place() -> None:
     group = Binding(GOVERNOR, Operation.READ, Resource.GROUP, f"{GOVERNOR}.", prefixed=True)
     topic = Binding(GOVERNOR, Operation.READ, Resource.TOPIC, "mesh.", prefixed=True)
-    assert {group, topic} <= founding.rights()
+    assert {group, topic} <= bootstrap.rights()

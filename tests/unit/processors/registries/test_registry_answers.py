@@ -11,7 +11,7 @@ import pytest
 from mesh_events.errors import InfrastructureError, MeshError
 from mesh_events.schema.definition import Definition, Version
 from processors.registries import rest as module
-from processors.registries.own_registry import OwnRegistry
+from processors.registries.replica import RegistryReplica
 
 WANTED = Version("east.a-value", 1, 7, Definition("AVRO", '"string"'))
 DEEP = b"[" * 200_000
@@ -56,7 +56,7 @@ class Stranger(BaseHTTPRequestHandler):
 
 ENDED = r"for longer than 0\.5 s|does not answer \(ReadTimeout\)"
 """On a busy machine half a second passes between two drops."""
-Served = tuple[type[Stranger], OwnRegistry, str]
+Served = tuple[type[Stranger], RegistryReplica, str]
 """What answers, a registry there, and its address."""
 
 
@@ -67,7 +67,7 @@ def stranger() -> Iterator[Served]:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         address = f"http://127.0.0.1:{server.server_port}"
-        yield handler, OwnRegistry(f"{address}/api", "admin", "x"), address
+        yield handler, RegistryReplica(f"{address}/api", "admin", "x"), address
         server.shutdown()
         thread.join()
 
@@ -128,7 +128,7 @@ def test_an_answer_by_drops_ends_behind_a_proxy_as_well(
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.delenv("no_proxy", raising=False)
     monkeypatch.setenv("http_proxy", address)
-    behind = OwnRegistry("http://registry.invalid/api", "admin", "x")
+    behind = RegistryReplica("http://registry.invalid/api", "admin", "x")
     try:
         with pytest.raises(InfrastructureError, match=ENDED):
             behind.bring(WANTED)

@@ -15,7 +15,7 @@ from processors.controllers.lanes import Job
 from processors.controllers.links.links import LinksController
 from processors.controllers.topics import registries
 from processors.controllers.topics.registries import LOOK_S, RegistriesController
-from processors.registries.schema_ids import ANEW_S, CARRY_S, SchemaIds
+from processors.registries.replication import ANEW_S, CARRY_S, SchemaReplication
 from projections.identity import Cluster
 from projections.image import Image
 from projections.links import State
@@ -81,12 +81,12 @@ def own() -> Own:
 
 
 @pytest.fixture
-def ids(source: Source, own: Own) -> SchemaIds:
-    return SchemaIds(lambda: source, lambda _: own, clock=lambda: source.time)  # type: ignore[arg-type,return-value]
+def ids(source: Source, own: Own) -> SchemaReplication:
+    return SchemaReplication(lambda: source, lambda _: own, clock=lambda: source.time)  # type: ignore[arg-type,return-value]
 
 
 def test_what_a_schema_refers_to_comes_first_however_deep(
-    source: Source, own: Own, ids: SchemaIds
+    source: Source, own: Own, ids: SchemaReplication
 ) -> None:
     source.add("inner", 1)
     source.add("outer", 2, Reference("i", "inner", 1))
@@ -100,7 +100,7 @@ def test_what_a_schema_refers_to_comes_first_however_deep(
 
 
 def test_keys_and_values_are_carried_once_and_later_versions_alone(
-    source: Source, own: Own, ids: SchemaIds
+    source: Source, own: Own, ids: SchemaReplication
 ) -> None:
     source.add("t-key", 1)
     source.add("t-value", 2)
@@ -115,7 +115,7 @@ def test_keys_and_values_are_carried_once_and_later_versions_alone(
 
 
 def test_what_was_carried_is_looked_at_again_from_time_to_time(
-    source: Source, own: Own, ids: SchemaIds
+    source: Source, own: Own, ids: SchemaReplication
 ) -> None:
     source.add("t-value", 2)
     ids.carry(WEST, "t", "t")
@@ -129,7 +129,7 @@ def test_what_was_carried_is_looked_at_again_from_time_to_time(
 
 
 def test_versions_before_the_one_that_is_meant_come_too_in_their_order(
-    source: Source, own: Own, ids: SchemaIds
+    source: Source, own: Own, ids: SchemaReplication
 ) -> None:
     for schema_id in (1, 2, 3):
         source.add("money", schema_id)
@@ -138,7 +138,9 @@ def test_versions_before_the_one_that_is_meant_come_too_in_their_order(
     assert [one.schema_id for one in own.has] == [1, 2, 9]
 
 
-def test_what_failed_is_carried_the_next_time(source: Source, own: Own, ids: SchemaIds) -> None:
+def test_what_failed_is_carried_the_next_time(
+    source: Source, own: Own, ids: SchemaReplication
+) -> None:
     source.add("t-value", 2)
     own.fault = InfrastructureError("no answer", retriable=True)
     with pytest.raises(InfrastructureError):
@@ -149,7 +151,7 @@ def test_what_failed_is_carried_the_next_time(source: Source, own: Own, ids: Sch
 
 
 def test_what_many_versions_refer_to_is_carried_once(
-    source: Source, own: Own, ids: SchemaIds
+    source: Source, own: Own, ids: SchemaReplication
 ) -> None:
     last = [source.add("money", schema_id) for schema_id in range(1, 51)][-1]
     for schema_id in range(51, 101):
@@ -176,7 +178,7 @@ def test_a_registry_that_is_slow_is_given_more_the_next_time(source: Source, ane
     last = [source.add("money", schema_id) for schema_id in range(1, 51)][-1]
     for schema_id in range(51, 101):
         source.add("t-value", schema_id, Reference("m", "money", last.number))
-    ids = SchemaIds(lambda: source, lambda _: own, clock=lambda: source.time)  # type: ignore[arg-type,return-value]
+    ids = SchemaReplication(lambda: source, lambda _: own, clock=lambda: source.time)  # type: ignore[arg-type,return-value]
     most = round(CARRY_S / own.seconds) + 1
     for _ in range(3):
         before = len(own.has)
@@ -192,7 +194,7 @@ def test_a_slow_registry_that_has_all_is_looked_at_again_without_a_word(source: 
     own = Slow(source=source)
     for schema_id in range(1, 51):
         source.add("t-value", schema_id)
-    ids = SchemaIds(lambda: source, lambda _: own, clock=lambda: source.time)  # type: ignore[arg-type,return-value]
+    ids = SchemaReplication(lambda: source, lambda _: own, clock=lambda: source.time)  # type: ignore[arg-type,return-value]
     with pytest.raises(InfrastructureError):
         ids.carry(WEST, "t", "t")
     for _ in range(4):
@@ -204,7 +206,9 @@ def test_a_slow_registry_that_has_all_is_looked_at_again_without_a_word(source: 
     assert own.has[-1].schema_id == 51
 
 
-def test_a_schema_that_refers_too_deep_is_refused(source: Source, own: Own, ids: SchemaIds) -> None:
+def test_a_schema_that_refers_too_deep_is_refused(
+    source: Source, own: Own, ids: SchemaReplication
+) -> None:
     source.add("s0", 1)
     for depth in range(1, 2000):
         source.add(f"s{depth}", depth + 1, Reference("r", f"s{depth - 1}", 1))
@@ -218,7 +222,7 @@ def test_a_schema_that_refers_too_deep_is_refused(source: Source, own: Own, ids:
 
 
 def test_a_registry_that_was_registered_anew_is_filled_anew(
-    source: Source, own: Own, ids: SchemaIds
+    source: Source, own: Own, ids: SchemaReplication
 ) -> None:
     source.add("t-value", 2)
     ids.carry(WEST, "t", "t")
@@ -227,7 +231,7 @@ def test_a_registry_that_was_registered_anew_is_filled_anew(
 
 
 def test_nobody_is_asked_for_a_cluster_without_a_registry_of_its_own(
-    source: Source, ids: SchemaIds
+    source: Source, ids: SchemaReplication
 ) -> None:
     source.add("t-value", 2)
     ids.carry(replace(WEST, registry_url=None), "t", "t")

@@ -52,7 +52,7 @@ class Beginning(Protocol):
         """What was found did not fit the log: never tell it again."""
 
 
-class QuickStart:
+class SnapshotStart:
     """The snapshots of this home as a beginning.
 
     Args:

@@ -26,7 +26,7 @@ from mesh_events.intents import ClusterRegistered, LinkPaused, LinkResumed
 from mesh_events.references import resolve
 from mesh_events.schema.definition import Definition, Version
 from mesh_events.schema.registry import Registry
-from processors.registries.own_registry import OwnRegistry
+from processors.registries.replica import RegistryReplica
 from projections.image import Image
 from projections.links import Link, State
 from spark_streams.errors import CopyError
@@ -36,7 +36,7 @@ from tests.mesh_kit import Application, Domain, Mesh, fresh
 
 pytestmark = pytest.mark.platform
 
-SERVICES = ("kafka-east", "kafka-west", "registry", "registry-west", "found", "governor")
+SERVICES = ("kafka-east", "kafka-west", "registry", "registry-west", "bootstrap", "governor")
 FAR = 1_000_000
 MONEY = {"type": "record", "name": "Money", "namespace": "common", "fields": []}
 MONEY["fields"] = [
@@ -51,7 +51,7 @@ def two() -> Iterator[Mesh]:
     with mesh_of_its_own(SERVICES, west_registry=True) as kit:
         # what west's registry numbers by itself begins far behind what the mesh's will reach
         far = Version("far-value", 1, FAR, Definition("AVRO", '"long"'))
-        OwnRegistry(*west_login(kit)).bring(far)
+        RegistryReplica(*west_login(kit)).bring(far)
         yield kit
 
 
@@ -221,7 +221,7 @@ def test_an_id_that_is_another_schema_there_stops_that_link_alone(two: Mesh) -> 
     for schema_id in strange:
         text = json.dumps({"type": "fixed", "name": f"Strange{schema_id}", "size": 5})
         wanted = Version(f"{fresh('strange')}-value", 1, schema_id, Definition("AVRO", text))
-        OwnRegistry(*west_login(two)).bring(wanted)
+        RegistryReplica(*west_login(two)).bring(wanted)
     try:
         name = fresh("Taken").replace("-", "")
         schema = {"type": "record", "name": name, "fields": []}
@@ -268,7 +268,7 @@ def test_a_schema_of_any_kind_keeps_its_id(two: Mesh, kind: str, text: str) -> N
     subject, name = f"{fresh('kinds')}-value", fresh("Any").replace("-", "")
     schema_id = client(two, "east").register_schema(subject, Schema(text % name, kind))
     version = Registry(two.endpoints.registry_url).version(subject, 1)
-    registry = OwnRegistry(*west_login(two))
+    registry = RegistryReplica(*west_login(two))
     for there in (subject, f"copy.{subject}"):
         wanted = Version(there, 1, version.schema_id, version.schema)
         registry.bring(wanted)
@@ -288,7 +288,7 @@ def test_the_same_text_can_have_a_second_id(two: Mesh) -> None:
     definition = Registry(west_login(two)[0]).version(subject, 1).schema
     for n in (1, 2):
         wanted = Version(f"c{n}{subject}", 1, there + 5000 + n, definition)
-        OwnRegistry(*west_login(two)).bring(wanted)
+        RegistryReplica(*west_login(two)).bring(wanted)
         assert in_west(two, wanted.subject) == [wanted.schema_id]
         assert client(two, "west").get_schema(wanted.schema_id).schema_str == text
 
@@ -301,7 +301,7 @@ def test_a_schema_that_somebody_exported_there_is_taken_as_it_is(two: Mesh) -> N
     definition = Registry(west_login(two)[0]).version(subject, 1).schema
     assert definition.text != text
     for wanted in (subject, f"c{subject}"):
-        OwnRegistry(*west_login(two)).bring(Version(wanted, 1, there, definition))
+        RegistryReplica(*west_login(two)).bring(Version(wanted, 1, there, definition))
         assert in_west(two, wanted) == [there]
 
 
@@ -311,9 +311,9 @@ def test_who_died_between_text_and_version_is_followed_by_one_who_ends_it(two: M
         two, subject, {"type": "fixed", "name": fresh("Half").replace("-", ""), "size": 4}
     )
     version = Registry(two.endpoints.registry_url).version(subject, 1)
-    OwnRegistry(*west_login(two))._imported(version)
+    RegistryReplica(*west_login(two))._imported(version)
     assert in_west(two, subject) == []
-    OwnRegistry(*west_login(two)).bring(version)
+    RegistryReplica(*west_login(two)).bring(version)
     assert in_west(two, subject) == [schema_id]
 
 
@@ -324,15 +324,15 @@ def test_a_version_that_is_another_there_is_left_and_told(two: Mesh) -> None:
     other = Registry(west_login(two)[0]).version(subject, 1)
     schema = type(other.schema)("AVRO", text.replace("Held", "Other"))
     with pytest.raises(CopyError, match=f"another schema as version 1 of {subject}"):
-        OwnRegistry(*west_login(two)).bring(Version(subject, 1, there + 6000, schema))
+        RegistryReplica(*west_login(two)).bring(Version(subject, 1, there + 6000, schema))
     assert in_west(two, subject) == [there]
 
 
 def test_a_login_that_may_not_import_is_told_before_anything_else(two: Mesh) -> None:
     url, user, _ = west_login(two)
     with pytest.raises(InfrastructureError, match=f"refuses the login {user}"):
-        OwnRegistry(url, user, "wrong").require_writable()
-    other = OwnRegistry(url.replace("v7", "v0"), *west_login(two)[1:])
+        RegistryReplica(url, user, "wrong").require_writable()
+    other = RegistryReplica(url.replace("v7", "v0"), *west_login(two)[1:])
 
     def is_told() -> bool:
         """One that has just started may take too long for an answer."""

@@ -1,6 +1,6 @@
-"""The topics that a founding makes."""
+"""The topics that the bootstrap makes."""
 
-from processors.founding import TOPICS
+from processors.bootstrap import TOPICS
 
 
 def test_every_topic_of_the_mesh_takes_records_whatever_the_clock_of_its_broker() -> None:

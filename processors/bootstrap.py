@@ -1,6 +1,6 @@
 """Founding a mesh: keys, topics, the mesh's own principals, and the first records of the log.
 
-`python -m processors.founding` can be run again at any time: it looks first, and does what is
+`python -m processors.bootstrap` can be run again at any time: it looks first, and does what is
 missing. The root key signs the foundation and is needed afterwards only to change the mesh's
 own keys; keep it offline outside a local mesh.
 """
@@ -54,7 +54,7 @@ def rights() -> frozenset[Binding]:
     return frozenset(governor | operator)
 
 
-def found(settings: WorkerSettings) -> Profile:
+def bootstrap(settings: WorkerSettings) -> Profile:
     """Found the mesh, or complete a foundation that was cut off; returns its public profile.
 
     Raises:
@@ -221,9 +221,9 @@ def _meta(identity: str) -> Meta:
 
 
 def main() -> int:
-    """Entry point of `python -m processors.founding`."""
+    """Entry point of `python -m processors.bootstrap`."""
     try:
-        profile = found(WorkerSettings.load())
+        profile = bootstrap(WorkerSettings.load())
     except MeshError as error:
         sys.stderr.write(f"the mesh could not be founded: {error}\n")
         return 1

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mesh_events.record import Record
-from processors.log.quick_start import _NEAR, _records
+from processors.log.fold_start import _NEAR, _records
 from snapshots.history import OtherLogError
 
 

@@ -30,7 +30,7 @@ _ALONE = (
 )
 
 
-class OwnRegistry:
+class RegistryReplica:
     """A registry with the Confluent API that follows the mesh's.
 
     Every method raises InfrastructureError where it does not answer or refuses the login.

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from mesh_events.errors import InfrastructureError
 from mesh_events.schema.definition import Version
-from processors.registries.own_registry import OwnRegistry
+from processors.registries.replica import RegistryReplica
 from projections.identity import Cluster
 from spark_streams.errors import CopyError
 
@@ -53,7 +53,7 @@ class OneRegistry:
         del cluster, topic, copy, anew
 
 
-class SchemaIds:
+class SchemaReplication:
     """Carries schemas from the mesh's registry.
 
     Args:
@@ -65,7 +65,7 @@ class SchemaIds:
     def __init__(
         self,
         source: Callable[[], Source],
-        registry: Callable[[Cluster], OwnRegistry],
+        registry: Callable[[Cluster], RegistryReplica],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._open, self._registry, self._clock = source, registry, clock
@@ -138,7 +138,7 @@ class _Carrying:
     """
 
     source: Source
-    registry: OwnRegistry
+    registry: RegistryReplica
     done: set[tuple[str, int]]
     is_over: Callable[[], bool]
     has_brought: bool = False

@@ -10,7 +10,7 @@ from mesh_events.kafka.connection import Connection
 from mesh_events.kafka.transport import Tls
 from mesh_events.references import resolve
 from mesh_events.schema.registry import Registry
-from processors import founding
+from processors import bootstrap
 from processors.clusters.kafka import ClusterAdmin, KafkaAdmin
 from processors.connect.cluster import NO_CONNECT, ConnectCluster
 from processors.connect.connects import Connects
@@ -38,8 +38,8 @@ from processors.governor.waiting import Awaited
 from processors.lineage.events import LineageTopic
 from processors.lineage.reader import LineageReader, recent
 from processors.mirror.engine import MirrorEngine, NoEngine
-from processors.registries.own_registry import OwnRegistry
-from processors.registries.schema_ids import Carried, SchemaIds
+from processors.registries.replica import RegistryReplica
+from processors.registries.replication import Carried, SchemaReplication
 from processors.settings import WorkerSettings
 from processors.spark.domain_engine import DomainEngine
 from processors.spark.error_files import ErrorFiles
@@ -80,9 +80,9 @@ def enforcers(
     as the governor has folded it, `waiting` what it found waiting for a check.
     """
     clusters, connects, gates = Admins(settings.tls), settings.connects(), Gates()
-    schemas = SchemaIds(settings.registry, own_registry)
+    schemas = SchemaReplication(settings.registry, registry_replica)
     starts = Starts()
-    strangers = Strangers(founding.rights(), settings.drift, settings.look_s, starts)
+    strangers = Strangers(bootstrap.rights(), settings.drift, settings.look_s, starts)
     controllers: list[Controller] = [
         ChecksController(
             clusters,
@@ -144,10 +144,10 @@ def enforcers(
     return controllers
 
 
-def own_registry(cluster: Cluster) -> OwnRegistry:
+def registry_replica(cluster: Cluster) -> RegistryReplica:
     """The registry that a cluster has of its own."""
     password = resolve(cluster.registry_password or "")
-    return OwnRegistry(cluster.registry_url or "", cluster.registry_user or "", password)
+    return RegistryReplica(cluster.registry_url or "", cluster.registry_user or "", password)
 
 
 def links_controller(

@@ -8,7 +8,7 @@ import pytest
 from mesh_events.kafka.connection import Connection
 from mesh_events.schema.registry import Registry
 from processors.settings import WorkerSettings
-from processors.worker import roster
+from processors.worker import enforcers
 from projections.image import EMPTY
 
 SETTINGS = {
@@ -27,14 +27,14 @@ def test_a_lane_of_statements_or_links_that_hangs_does_not_end_the_worker(
         monkeypatch.setenv(name, value)
     made: dict[str, bool] = {}
 
-    def lanes(name: str, *, of_domains: bool = False) -> roster.ThreadedLanes:
+    def lanes(name: str, *, of_domains: bool = False) -> enforcers.ThreadedLanes:
         made[name] = of_domains
         return real(name, of_domains=of_domains)
 
-    real = roster.ThreadedLanes
-    monkeypatch.setattr(roster, "ThreadedLanes", lanes)
+    real = enforcers.ThreadedLanes
+    monkeypatch.setattr(enforcers, "ThreadedLanes", lanes)
     login = Connection("127.0.0.1:1", "mesh.governor", "secret")
     registry = Registry("http://127.0.0.1:1")
-    roster.enforcers(WorkerSettings.load(), login, registry, lambda: EMPTY, dict)
+    enforcers.enforcers(WorkerSettings.load(), login, registry, lambda: EMPTY, dict)
     assert {name for name, of_domains in made.items() if of_domains} == {"statements", "links"}
     assert {"rights", "credentials", "connectors"} <= made.keys()
