@@ -17,8 +17,8 @@ from mesh_events.kafka.partition_reader import PartitionReader
 from mesh_events.read import to_record
 from mesh_events.record import Record
 from mesh_events.signing import SigningKey
-from projections.integrity.ledger import Ledger
-from projections.integrity.trust import Trusted
+from projections.integrity.log_verifier import LogVerifier
+from projections.integrity.trusted_prefix import TrustedCheckpoints
 from projections.replay import replay
 
 EVERY = 1000
@@ -47,7 +47,7 @@ def run(endpoints: Endpoints, events: int, verified: int) -> None:
         controller = workload.key("controller")
         hashed = _rate(*_timed(login, topic, lambda log: sign(log, controller, signed)))
         figures["tree and checkpoints"] = {**hashed, "of consume": _ratio(hashed, floor)}
-        trusted = Trusted(signed, workload.key("root").public)
+        trusted = TrustedCheckpoints(signed, workload.key("root").public)
         believed = _rate(*_timed(login, topic, lambda log: _believe(log, trusted)))
         figures["replay, covered by checkpoints"] = {
             **believed,
@@ -122,23 +122,23 @@ def _verify(records: Iterator[Record]) -> int:
 
 def sign(records: Iterator[Record], key: SigningKey, signed: list[SignedCheckpoint]) -> int:
     """The tree over the log, and a checkpoint over every thousand records and over the rest."""
-    ledger = Ledger()
+    verifier = LogVerifier()
     for record in records:
-        ledger.take(record)
-        if ledger.unconfirmed == EVERY:
-            signed.append(_head(ledger, key))
-    if ledger.unconfirmed:
-        signed.append(_head(ledger, key))
-    return ledger.size
+        verifier.take(record)
+        if verifier.unconfirmed == EVERY:
+            signed.append(_head(verifier, key))
+    if verifier.unconfirmed:
+        signed.append(_head(verifier, key))
+    return verifier.size
 
 
-def _head(ledger: Ledger, key: SigningKey) -> SignedCheckpoint:
-    body = ledger.head("benchmark/mesh.governance", EVERY)
-    ledger.confirm(body)
+def _head(verifier: LogVerifier, key: SigningKey) -> SignedCheckpoint:
+    body = verifier.head("benchmark/mesh.governance", EVERY)
+    verifier.confirm(body)
     return body.sign(key)
 
 
-def _believe(records: Iterator[Record], trusted: Trusted) -> int:
+def _believe(records: Iterator[Record], trusted: TrustedCheckpoints) -> int:
     return replay(records, trusted=trusted).offset + 1
 
 

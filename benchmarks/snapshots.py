@@ -19,7 +19,7 @@ from mesh_events.read import to_record
 from mesh_events.record import Record
 from projections.checksum import checksum
 from projections.image import Image
-from projections.integrity.trust import Trusted
+from projections.integrity.trusted_prefix import TrustedCheckpoints
 from projections.replay import replay
 from snapshots.history import Read, extend, image_at
 from snapshots.store import Store
@@ -66,7 +66,7 @@ def _made(
     signed: list[SignedCheckpoint] = []
     with PartitionReader(login, topic) as reader:
         sign(map(to_record, reader.to_end()), workload.key("controller"), signed)
-    trusted = Trusted(signed, workload.key("root").public)
+    trusted = TrustedCheckpoints(signed, workload.key("root").public)
     with PartitionReader(login, topic, None) as reader:
         start = time.perf_counter()
         made = extend(store, _log(reader), trusted)

@@ -21,7 +21,7 @@ from mesh_events.meta import Meta, new_id
 from mesh_events.read import to_record
 from mesh_events.record import Record
 from projections.integrity.chain import Chain, chained
-from projections.integrity.trust import Trusted
+from projections.integrity.trusted_prefix import TrustedCheckpoints
 from projections.replay import replay
 from self_service.cli.verification.scope import Scope
 from self_service.cli.verification.verifier import verify
@@ -45,7 +45,7 @@ def _figures(login: Connection, topic: str, count: int, workload: Workload) -> F
     root, governor = workload.key("root").public, workload.key("gov").public
     signed: list[SignedCheckpoint] = []
     _timed(login, topic, lambda log: sign(log, workload.key("controller"), signed))
-    chain, trusted = chained(signed[0].body.origin, signed), Trusted(signed, root)
+    chain, trusted = chained(signed[0].body.origin, signed), TrustedCheckpoints(signed, root)
 
     def checked(scope: Scope) -> Callable[[Iterator[Record]], object]:
         return lambda log: _verified(log, root, governor, chain, scope)

@@ -7,7 +7,7 @@ from mesh_events.errors import StateFaultError
 from mesh_events.record import Entry, Record
 from projections.fold import apply
 from projections.image import EMPTY, Image
-from projections.integrity.trust import DistrustError, Prefix, Trusted
+from projections.integrity.trusted_prefix import IntegrityError, TrustedCheckpoints, TrustedPrefix
 
 
 def walk(
@@ -15,7 +15,7 @@ def walk(
     image: Image = EMPTY,
     *,
     verify: bool = True,
-    trusted: Trusted | None = None,
+    trusted: TrustedCheckpoints | None = None,
 ) -> Iterator[tuple[Entry, Image]]:
     """Each entry with the image after it; schemas are learnt from the log on the way.
 
@@ -27,10 +27,10 @@ def walk(
             begin with the log's first.
 
     Raises:
-        DistrustError: the log is not what the checkpoints say, and what was yielded must be
+        IntegrityError: the log is not what the checkpoints say, and what was yielded must be
             forgotten. At the latest when all records were read.
     """
-    prefix = Prefix(trusted) if trusted is not None else None
+    prefix = TrustedPrefix(trusted) if trusted is not None else None
     for record in records:
         entry, image = step(record, image, prefix, verify=verify)
         yield entry, image
@@ -53,7 +53,7 @@ def replay(
     at_offset: int | None = None,
     as_of: int | None = None,
     verify: bool | Callable[[Record], bool] = True,
-    trusted: Trusted | None = None,
+    trusted: TrustedCheckpoints | None = None,
 ) -> Image:
     """The image at the end of `records`, at an offset, or as of a time.
 
@@ -70,13 +70,13 @@ def replay(
 
     Raises:
         ValueError: the image to start from is later than what was asked for.
-        DistrustError: the log is not what the checkpoints say: replay it without them.
+        IntegrityError: the log is not what the checkpoints say: replay it without them.
     """
     if (at_offset is not None and image.offset > at_offset) or (
         as_of is not None and image.time > as_of
     ):
         raise ValueError(f"the image at offset {image.offset} is later than what was asked for")
-    prefix, over, found = Prefix(trusted) if trusted is not None else None, False, image
+    prefix, over, found = TrustedPrefix(trusted) if trusted is not None else None, False, image
     for record in records:
         over = over or (at_offset is not None and record.offset > at_offset)
         if not over:
@@ -107,13 +107,13 @@ def entry_of(record: Record, image: Image, *, verify: bool = True) -> Entry:
 
 
 def step(
-    record: Record, image: Image, prefix: Prefix | None = None, *, verify: bool = True
+    record: Record, image: Image, prefix: TrustedPrefix | None = None, *, verify: bool = True
 ) -> tuple[Entry, Image]:
     """The next record as it was understood, and the image after it.
 
     `prefix` is the reading whose next record it is, if its beginning is believed. Raises as `walk`.
     """
-    doubted = verify and (prefix is None or prefix.doubts(record))
+    doubted = verify and (prefix is None or prefix.needs_verification(record))
     entry = entry_of(record, image, verify=doubted)
     try:
         image = apply(image, entry)
@@ -122,7 +122,7 @@ def step(
             raise
         # what was believed may be to blame: who checks every signature learns it
         offset = record.offset
-        raise DistrustError("state_fault", offset, offset, str(error)) from error
+        raise IntegrityError("state_fault", offset, offset, str(error)) from error
     # behind its last checkpoint a prefix has nothing to compare with
     if prefix is not None and prefix.is_needed:
         prefix.take(record, verified=True, identity=image.identity)

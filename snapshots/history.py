@@ -14,8 +14,8 @@ from mesh_events.errors import MeshError
 from mesh_events.integrity.leaf import leaf_hash
 from mesh_events.record import Record
 from projections.image import Image
-from projections.integrity.ledger import Ledger
-from projections.integrity.trust import Prefix, Trusted
+from projections.integrity.log_verifier import LogVerifier
+from projections.integrity.trusted_prefix import TrustedCheckpoints, TrustedPrefix
 from projections.replay import replay, step
 from snapshots.store import Snapshot, Store
 
@@ -43,7 +43,7 @@ class OtherLogError(MeshError):
 def extend(
     store: Store,
     read: Read,
-    trusted: Trusted | None = None,
+    trusted: TrustedCheckpoints | None = None,
     every: int = EVERY,
     seconds: float = math.inf,
 ) -> int:
@@ -61,7 +61,7 @@ def extend(
     Raises:
         BusyError: another process does so now.
         OtherLogError: the log is another than that of the snapshots.
-        DistrustError: it is not what the checkpoints say.
+        IntegrityError: it is not what the checkpoints say.
     """
     made, end = 0, time.monotonic() + seconds
     while time.monotonic() < end:
@@ -78,7 +78,7 @@ def extend(
     return made
 
 
-def _slice(store: Store, read: Read, trusted: Trusted | None, every: int) -> int:
+def _slice(store: Store, read: Read, trusted: TrustedCheckpoints | None, every: int) -> int:
     with store.writing():
         newest = store.newest()
         believed = _reach(newest, trusted) if trusted is not None else None
@@ -93,7 +93,7 @@ def _slice(store: Store, read: Read, trusted: Trusted | None, every: int) -> int
         return growth.close()
 
 
-def _reach(newest: Snapshot, trusted: Trusted) -> Trusted:
+def _reach(newest: Snapshot, trusted: TrustedCheckpoints) -> TrustedCheckpoints:
     """The checkpoints up to the first one that covers a slice, or to the last."""
     far = [one.body.offset for one in trusted.path if one.body.offset >= newest.offset + SLICE]
     return trusted.until(far[0]) if far else trusted
@@ -102,7 +102,9 @@ def _reach(newest: Snapshot, trusted: Trusted) -> Trusted:
 class _Growth:
     """Snapshots being made, one record after the other."""
 
-    def __init__(self, store: Store, newest: Snapshot, trusted: Trusted | None, every: int) -> None:
+    def __init__(
+        self, store: Store, newest: Snapshot, trusted: TrustedCheckpoints | None, every: int
+    ) -> None:
         self._store, self._every = store, every
         self._image, self._tree = store.image(newest), newest.tree
         self._prefix = _believing(newest, trusted) if trusted is not None else None
@@ -192,7 +194,7 @@ def between(below: Snapshot, above: Snapshot, records: Iterator[Record]) -> list
     return found
 
 
-def _believing(newest: Snapshot, trusted: Trusted) -> Prefix:
-    ledger = Ledger(newest.tree, newest.offset)
-    ledger.expect(one.body for one in trusted.path if one.body.offset > newest.offset)
-    return Prefix(trusted, ledger)
+def _believing(newest: Snapshot, trusted: TrustedCheckpoints) -> TrustedPrefix:
+    verifier = LogVerifier(newest.tree, newest.offset)
+    verifier.expect(one.body for one in trusted.path if one.body.offset > newest.offset)
+    return TrustedPrefix(trusted, verifier)

@@ -8,8 +8,8 @@ from mesh_events.codec import has_valid_signature
 from mesh_events.integrity.checkpoint import SignedCheckpoint, origin_of
 from mesh_events.record import Record
 from projections.integrity.chain import chained
-from projections.integrity.ledger import Ledger
-from projections.integrity.trust import Trusted
+from projections.integrity.log_verifier import LogVerifier
+from projections.integrity.trusted_prefix import TrustedCheckpoints
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key, resigned
 
@@ -46,16 +46,16 @@ def signed_over(
     records: Sequence[Record], every: int, *, by: str = "controller"
 ) -> list[SignedCheckpoint]:
     """A checkpoint over each `every` records, and one over the rest."""
-    ledger, found = Ledger(), list[SignedCheckpoint]()
+    verifier, found = LogVerifier(), list[SignedCheckpoint]()
     for record in records:
-        ledger.take(record, verified=has_valid_signature(record, key("root").public))
-    while ledger.unconfirmed:
-        body = ledger.head(ORIGIN, every)
-        ledger.confirm(body)
+        verifier.take(record, verified=has_valid_signature(record, key("root").public))
+    while verifier.unconfirmed:
+        body = verifier.head(ORIGIN, every)
+        verifier.confirm(body)
         found.append(body.sign(key(by)))
     return found
 
 
-def trusting(checkpoints: Sequence[SignedCheckpoint], root: str = "root") -> Trusted:
+def trusting(checkpoints: Sequence[SignedCheckpoint], root: str = "root") -> TrustedCheckpoints:
     """What vouches for a log."""
-    return Trusted(chained(ORIGIN, checkpoints).path(), key(root).public)
+    return TrustedCheckpoints(chained(ORIGIN, checkpoints).path(), key(root).public)

@@ -19,7 +19,7 @@ class CheckpointsController:
     """Signs over every `records` new records, or `seconds` after the first of them.
 
     Args:
-        watch: the ledger of this worker's fold.
+        watch: the verifier of this worker's fold.
         store: where checkpoints go.
         key: the controller's signing key.
         records: a checkpoint covers at most so many.

@@ -45,7 +45,7 @@ from projections.deciding.verdict import Waiting
 from projections.fold import apply
 from projections.identity import Role
 from projections.image import DEFAULT_BOUNDS, EMPTY, Bounds, Image
-from projections.integrity.trust import DistrustError
+from projections.integrity.trusted_prefix import IntegrityError
 from projections.replay import entry_of
 from projections.rows import touched_rows
 
@@ -176,14 +176,14 @@ class Governor:
 
         Raises:
             StateFaultError: the log contradicts itself.
-            DistrustError: it is not what a checkpoint says, and everything is forgotten: fold it
+            IntegrityError: it is not what a checkpoint says, and everything is forgotten: fold it
                 again from its first record.
         """
         life = self._life
         for record in records:
             if record.offset <= self.image.offset:
                 continue
-            doubted = not ours and self.watch.doubts(record)
+            doubted = not ours and self.watch.needs_verification(record)
             entry = entry_of(record, self.image, verify=doubted)
             with self._rows.lock:
                 # a fold that was cancelled ends in its thread, beside the one that came after it
@@ -193,15 +193,15 @@ class Governor:
                     continue
                 try:
                     self._take(record, entry)
-                except (DistrustError, StateFaultError) as error:
+                except (IntegrityError, StateFaultError) as error:
                     self._judge(error)
 
     def caught_up(self) -> None:
-        """The end of the log was reached; raises DistrustError as `fold`."""
+        """The end of the log was reached; raises IntegrityError as `fold`."""
         with self._rows.lock:
             try:
                 self.watch.caught_up()
-            except DistrustError as error:
+            except IntegrityError as error:
                 self._judge(error)
 
     def _take(self, record: Record, entry: Entry) -> None:
@@ -230,9 +230,9 @@ class Governor:
         offset = self.image.offset
         self.forget()
         log.warning("log_not_trusted", reason=str(error), next="checking every signature")
-        if isinstance(error, DistrustError):
+        if isinstance(error, IntegrityError):
             raise error
-        raise DistrustError("state_fault", offset, offset, str(error)) from error
+        raise IntegrityError("state_fault", offset, offset, str(error)) from error
 
     def _remember(self, record: Record, entry: Entry, before: Image, image: Image) -> None:
         """Note what a step is to look at, once the image has the record.

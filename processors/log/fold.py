@@ -12,7 +12,7 @@ from mesh_events.kafka.connection import Connection
 from mesh_events.read import LogReader
 from mesh_events.record import Record
 from processors.governor.governor import Governor
-from projections.integrity.trust import DistrustError
+from projections.integrity.trusted_prefix import IntegrityError
 
 FEW = 64
 """So many records that are behind are waited for; more are read at once."""
@@ -66,7 +66,7 @@ class LogFold:
         with self._reading:
             try:
                 self._read_once()
-            except DistrustError:
+            except IntegrityError:
                 # now without believing anything
                 self._read_once()
 

@@ -21,8 +21,8 @@ from processors.log.checkpoint_store import CheckpointStore
 from processors.log.fold_start import Beginning, Start
 from projections.image import Image
 from projections.integrity.chain import Chain, ChainBreakError
-from projections.integrity.ledger import Before, Ledger, MismatchError
-from projections.integrity.trust import DistrustError, Prefix, Trusted
+from projections.integrity.log_verifier import Before, LogVerifier, MismatchError
+from projections.integrity.trusted_prefix import IntegrityError, TrustedCheckpoints, TrustedPrefix
 from snapshots.history import OtherLogError
 
 log = structlog.get_logger(__name__)
@@ -54,11 +54,11 @@ class Watch(Protocol):
     def begin(self, opening: Opening) -> bool:
         """The fold begins where the opening says; False where it has begun already."""
 
-    def doubts(self, record: Record) -> bool:
+    def needs_verification(self, record: Record) -> bool:
         """Whether the signature of the next record must be checked."""
 
     def took(self, record: Record, entry: Entry, image: Image) -> None:
-        """A record was folded; raises DistrustError if all that was folded must be forgotten."""
+        """A record was folded; raises IntegrityError if all that was folded must be forgotten."""
 
     def caught_up(self) -> None:
         """The end of the log was reached; raises as `took`."""
@@ -83,7 +83,7 @@ class NoWatch:
         del opening
         return True
 
-    def doubts(self, record: Record) -> bool:
+    def needs_verification(self, record: Record) -> bool:
         """Every one."""
         del record
         return True
@@ -105,7 +105,7 @@ class NoWatch:
 
 
 class LogWatch:
-    """The ledger of one worker's fold. Safe to use from its threads.
+    """The verifier of one worker's fold. Safe to use from its threads.
 
     Args:
         store: where checkpoints are kept.
@@ -115,8 +115,8 @@ class LogWatch:
     def __init__(self, store: CheckpointStore, root_key: str | None) -> None:
         self._store, self._root_key = store, root_key
         self._lock = threading.RLock()
-        self._ledger = Ledger()
-        self._prefix: Prefix | None = None
+        self._verifier = LogVerifier()
+        self._prefix: TrustedPrefix | None = None
         # what stands before the start, until it was looked at
         self._before: Before | None = None
         self._known: set[str] = set()
@@ -159,7 +159,9 @@ class LogWatch:
                 self._go_on(start, chain)
             self._expect(chain)
             if start is None and not self.finding and self._root_key and chain.head is not None:
-                self._prefix = Prefix(Trusted(chain.path(), self._root_key), self._ledger)
+                self._prefix = TrustedPrefix(
+                    TrustedCheckpoints(chain.path(), self._root_key), self._verifier
+                )
             return True
 
     def contradicted(self, error: OtherLogError) -> None:
@@ -214,82 +216,82 @@ class LogWatch:
             if chain is None or self.finding:
                 return
             self._expect(chain)
-            ahead = self._ledger.expected
+            ahead = self._verifier.expected
             if ahead is not None:
-                self._found_cut(self._ledger.offset, ahead.offset)
+                self._found_cut(self._verifier.offset, ahead.offset)
                 return
         self._store.equalize(chain)
 
-    def doubts(self, record: Record) -> bool:
+    def needs_verification(self, record: Record) -> bool:
         """Whether the signature of the next record must be checked."""
         with self._lock:
-            return self._prefix is None or self._prefix.doubts(record)
+            return self._prefix is None or self._prefix.needs_verification(record)
 
     def took(self, record: Record, entry: Entry, image: Image) -> None:
-        """A record was folded; raises DistrustError if all that was folded must be forgotten."""
+        """A record was folded; raises IntegrityError if all that was folded must be forgotten."""
         with self._lock:
             if self.finding:
                 return
             verified = holds_signature(record, entry, image.identity.root)
             try:
                 if self._prefix is None:
-                    self._ledger.take(record, verified=verified)
+                    self._verifier.take(record, verified=verified)
                     return
                 self._prefix.take(record, verified=verified, identity=image.identity)
                 if not self._prefix.is_needed:
-                    log.info("prefix_believed", offset=record.offset, size=self._ledger.size)
+                    log.info("prefix_trusted", offset=record.offset, size=self._verifier.size)
                     self._prefix = None
             except MismatchError as error:
                 self._mismatched(error)
-            except DistrustError as error:
+            except IntegrityError as error:
                 self._found(error.code, error.first, error.last, str(error))
                 raise
 
     def caught_up(self) -> None:
-        """The end of the log was reached; raises DistrustError as `took`."""
+        """The end of the log was reached; raises IntegrityError as `took`."""
         with self._lock:
             prefix, self._prefix = self._prefix, None
             self._note_end()
             try:
                 if prefix is not None:
                     prefix.close()
-            except DistrustError as error:
+            except IntegrityError as error:
                 self._found(error.code, error.first, error.last, str(error))
                 raise
 
     def is_to_blame(self, error: MeshError) -> bool:
         """Whether the fold failed, or may have, since records were believed; none are any more."""
         with self._lock:
-            if isinstance(error, DistrustError):
+            if isinstance(error, IntegrityError):
                 return True
             if self._prefix is None or not self._prefix.is_open:
                 return False
-            first, last = self._ledger.offset + 1, self._ledger.offset + 1
+            first, last = self._verifier.offset + 1, self._verifier.offset + 1
             self._found("state_fault", first, last, str(error))
             return True
 
     def due(self, origin: str, most: int) -> Checkpoint | None:
         """The next checkpoint to sign over at most `most` records, None where there is nothing."""
         with self._lock:
-            if self.finding or self._prefix or self._before or not self._ledger.unconfirmed:
+            if self.finding or self._prefix or self._before or not self._verifier.unconfirmed:
                 return None
-            return self._ledger.head(origin, most)
+            return self._verifier.head(origin, most)
 
     @property
     def unconfirmed(self) -> int:
         """How many records stand behind the last checkpoint."""
-        return self._ledger.unconfirmed
+        return self._verifier.unconfirmed
 
     def signed(self, checkpoint: Checkpoint) -> None:
         """A checkpoint stands in both places."""
         with self._lock:
             self._known.add(checkpoint.digest)
-            self._ledger.confirm(checkpoint)
+            self._verifier.confirm(checkpoint)
 
     def describe(self) -> dict[str, Any]:
         """What the readiness page tells of it; `finding` is null while all is well."""
         with self._lock:
-            last = self._ledger.confirmed
+            last = self._verifier.confirmed
             head = {"size": last.size, "offset": last.offset} if last else None
             return {"checkpoint": head, "finding": self.finding}
 
@@ -303,7 +305,7 @@ class LogWatch:
             return None
 
     def _has_begun(self) -> bool:
-        return self._ledger.size > 0
+        return self._verifier.size > 0
 
     def _go_on(self, start: Start, chain: Chain) -> None:
         """Begin behind a start: the tree goes on from there."""
@@ -312,16 +314,16 @@ class LogWatch:
         last = signed[-1] if signed else None
         behind = last.offset if last else -1
         unverified = [one for one in start.unverified if one > behind]
-        self._ledger = Ledger(start.tree, offset, last, unverified)
+        self._verifier = LogVerifier(start.tree, offset, last, unverified)
         self._before = Before(offset, start.tree, signed)
 
     def _expect(self, chain: Chain) -> None:
         """Hold the log against checkpoints that are new here."""
-        behind = self._ledger.based_on
+        behind = self._verifier.based_on
         news = [one.body for one in chain.by_size() if one.note.digest not in self._known]
         self._known |= {one.digest for one in news}
         try:
-            self._ledger.expect(one for one in news if one.size > behind)
+            self._verifier.expect(one for one in news if one.size > behind)
         except MismatchError as error:
             self._found(error.code, error.first, error.last, str(error))
 
@@ -330,13 +332,13 @@ class LogWatch:
 
         That is no finding yet: for a moment, a broker that begins to lead may show less.
         """
-        if self._ledger.expected is None:
+        if self._verifier.expected is None:
             self._short = None
         elif self._short is None:
-            self._short = self._ledger.offset
+            self._short = self._verifier.offset
 
     def _mismatched(self, error: MismatchError) -> None:
-        ahead, confirmed = self._ledger.expected, self._ledger.confirmed
+        ahead, confirmed = self._verifier.expected, self._verifier.confirmed
         proven = confirmed.offset if confirmed is not None else -1
         if self._short is not None and ahead is not None and proven <= self._short < ahead.offset:
             self._found_cut(self._short, ahead.offset)
@@ -355,4 +357,4 @@ class LogWatch:
             "log_mismatch", code=code, first=first, last=last, text=text, next="sdm audit verify"
         )
         self.finding = {"code": code, "first": first, "last": last, "text": text}
-        self._ledger, self._prefix, self._before = Ledger(), None, None
+        self._verifier, self._prefix, self._before = LogVerifier(), None, None

@@ -16,7 +16,7 @@ from processors import logs
 from processors.log.checkpoint_store import CheckpointStore
 from processors.settings import GOVERNOR, WorkerSettings
 from processors.snapshotting.growth import Growth, grow
-from projections.integrity.trust import Trusted
+from projections.integrity.trusted_prefix import TrustedCheckpoints
 from snapshots.place import open_store
 
 log = structlog.get_logger(__name__)
@@ -46,13 +46,13 @@ def _grow(settings: WorkerSettings, end: int) -> Growth:
         connection, notes_path(settings.home, settings.mesh), origin_of(settings.mesh)
     )
 
-    def trusted() -> Trusted | None:
+    def trusted() -> TrustedCheckpoints | None:
         try:
             path = checkpoints.look().path()
         except MeshError as error:
             log.warning("checkpoints_not_read", error=str(error))
             return None
-        return Trusted(path, root) if path else None
+        return TrustedCheckpoints(path, root) if path else None
 
     return grow(
         connection,

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 from mesh_events.errors import MeshError
 from mesh_events.kafka.connection import Connection
 from mesh_events.read import LogReader
-from projections.integrity.trust import Trusted
+from projections.integrity.trusted_prefix import TrustedCheckpoints
 from snapshots.history import OtherLogError, extend
 from snapshots.store import BusyError, DamagedError, Store
 
@@ -53,7 +53,7 @@ class Growth(BaseModel):
 def grow(
     connection: Connection,
     open_store: Callable[[], Store],
-    trusted: Callable[[], Trusted | None],
+    trusted: Callable[[], TrustedCheckpoints | None],
     *,
     end: int,
     every: int,

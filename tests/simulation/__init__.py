@@ -8,5 +8,5 @@ worker       one worker process: what `processors.worker` does, without a loop a
 interrupts   where a worker can be stopped, killed or left without an answer
 models       Kafka's admin, Spark, rows, secrets and registry with those places in them
 acts         what people, strangers, servers and time do
-ledger       what must hold after every act, worked out without the code under test
+invariants       what must hold after every act, worked out without the code under test
 """

@@ -24,7 +24,7 @@ from processors.worker import leadership
 from projections.image import Image
 from tests.links import memory
 from tests.simulation.acts import obey
-from tests.simulation.ledger import Entries, Ledger, understood
+from tests.simulation.invariants import Entries, Invariants, understood
 from tests.simulation.models import RowReader
 from tests.simulation.world import CLOCK, KEYS, POLICIES, Act, World
 
@@ -100,18 +100,18 @@ def simulate(acts: list[Act]) -> World:
     """Run a schedule inside `replaced()`; raises AssertionError for what must not be."""
     memory._ids = itertools.count()
     BOTTLE.names = itertools.count()
-    ledgers: list[Ledger] = []
-    world = World.new(lambda _: ledgers[0].check(), obey)
+    checked: list[Invariants] = []
+    world = World.new(lambda _: checked[0].check(), obey)
     BOTTLE.world, BOTTLE.entries = world, Entries(world)
-    ledgers.append(Ledger(world, BOTTLE.entries))
+    checked.append(Invariants(world, BOTTLE.entries))
     world.assign("a")
     world.run(acts)
-    settle(world, ledgers[0])
-    ledgers[0].finish()
+    settle(world, checked[0])
+    checked[0].finish()
     return world
 
 
-def settle(world: World, ledger: Ledger) -> None:
+def settle(world: World, invariants: Invariants) -> None:
     """All servers answer, what was late is done, and each worker has all the time it needs."""
     servers: list[Any] = [*world.clusters.values(), world.engine]
     for server in servers:
@@ -122,7 +122,7 @@ def settle(world: World, ledger: Ledger) -> None:
         world.land(0)
     for worker in world.workers.values():
         worker.interrupts.next = None
-    ledger.check()
+    invariants.check()
     if world.keys != KEYS or world.policies != POLICIES:
         # what must be right in the end needs a worker whose words count, and that may repair
         world.policies = dict(POLICIES)
@@ -131,11 +131,11 @@ def settle(world: World, ledger: Ledger) -> None:
             world.buried(each)
     # what the log orders is done under any policy, what drifted only by one who repairs
     for name in ("b", "a"):
-        _get_over(world, ledger, name)
-        ledger.check_orders()
+        _get_over(world, invariants, name)
+        invariants.check_orders()
 
 
-def _get_over(world: World, ledger: Ledger, name: str) -> None:
+def _get_over(world: World, invariants: Invariants, name: str) -> None:
     """Let one worker leadership until nothing is left to do for it."""
     world.assign(name)
     worker = world.worker(name)
@@ -148,6 +148,6 @@ def _get_over(world: World, ledger: Ledger, name: str) -> None:
                 pass
             worker.keep(controller)
             world.engine.move()
-            ledger.check()
+            invariants.check()
         if len(world.log.records) == before and turn > 3:
             return

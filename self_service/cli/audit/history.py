@@ -14,7 +14,7 @@ from mesh_events.decisions import (
 from mesh_events.meta import MESH_DOMAIN, Event, Kind, derived_id
 from mesh_events.record import Entry, Record
 from projections.image import EMPTY, Image
-from projections.integrity.trust import Trusted
+from projections.integrity.trusted_prefix import TrustedCheckpoints
 from projections.replay import walk
 from self_service.cli.framework.exits import NotFoundError, UsageError
 from self_service.cli.mesh.lookup import offset_of
@@ -71,7 +71,10 @@ class History:
 
 
 def steps(
-    records: Iterable[Record], trusted: Trusted | None = None, *, until: int | None = None
+    records: Iterable[Record],
+    trusted: TrustedCheckpoints | None = None,
+    *,
+    until: int | None = None,
 ) -> list[Step]:
     """The steps of `read`."""
     return read(records, trusted, until=until).steps
@@ -79,7 +82,7 @@ def steps(
 
 def read(
     records: Iterable[Record],
-    trusted: Trusted | None = None,
+    trusted: TrustedCheckpoints | None = None,
     *,
     until: int | None = None,
     start: Image = EMPTY,
@@ -93,7 +96,7 @@ def read(
         start: the state before the first record; then `trusted` is None.
 
     Raises:
-        DistrustError: the log is not what the checkpoints say.
+        IntegrityError: the log is not what the checkpoints say.
     """
     if until is not None:
         records = (record for record in records if record.offset <= until)

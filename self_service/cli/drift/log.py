@@ -9,7 +9,7 @@ from mesh_events.intents import ProductPublished, ProductUpdated
 from mesh_events.record import Entry, Record
 from projections.identity import Role
 from projections.image import EMPTY, Image
-from projections.integrity.trust import Trusted
+from projections.integrity.trusted_prefix import TrustedCheckpoints
 from projections.replay import walk
 from projections.rules.catalog import TOPIC_EXISTS
 
@@ -38,7 +38,7 @@ class DriftLog:
     known: set[tuple[str | None, str]] = field(default_factory=set)
 
 
-def read(records: Iterable[Record], trusted: Trusted | None = None) -> DriftLog:
+def read(records: Iterable[Record], trusted: TrustedCheckpoints | None = None) -> DriftLog:
     """Fold a log from its first record, and keep what it says about drift. Raises as `walk`."""
     found = DriftLog()
     for entry, image in walk(records, trusted=trusted):

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from mesh_events.schema.registry import Registry
     from processors.connect.cluster import ConnectCluster
     from projections.image import Image
-    from projections.integrity.trust import Trusted
+    from projections.integrity.trusted_prefix import TrustedCheckpoints
     from self_service.cli.framework.options import Reading
 
 Folded = TypeVar("Folded")
@@ -194,18 +194,18 @@ class Mesh:
     def fold(
         self,
         reader: "LogReader",
-        work: "Callable[[Iterator[Record], Trusted | None], Folded]",
+        work: "Callable[[Iterator[Record], TrustedCheckpoints | None], Folded]",
     ) -> "Folded":
         """What `work` makes of the whole log and of the checkpoints that vouch for it.
 
         Where the log is not what they say, it is read again and every signature checked.
         """
-        from projections.integrity.trust import DistrustError
+        from projections.integrity.trusted_prefix import IntegrityError
 
         trusted = self.trusted(reader)
         try:
             return work(reader.to_end(), trusted)
-        except DistrustError as error:
+        except IntegrityError as error:
             self.differs(
                 Finding(error.first, error.code, str(error), error.last),
                 f"{error}: every signature is checked now",
@@ -218,13 +218,13 @@ class Mesh:
         self.found.append(finding)
         note(f"{told}; see `sdm audit verify`")
 
-    def trusted(self, reader: "LogReader") -> "Trusted | None":
+    def trusted(self, reader: "LogReader") -> "TrustedCheckpoints | None":
         """What vouches for the log: the checkpoints of this home, or else the topic's."""
         from mesh_events.integrity.checkpoint import origin_of
         from mesh_events.integrity.places import checkpoints, read_file, read_topic
         from mesh_events.settings import notes_path
         from projections.integrity.chain import ChainBreakError, chained
-        from projections.integrity.trust import Trusted
+        from projections.integrity.trusted_prefix import TrustedCheckpoints
 
         mesh = self.profile.mesh
         try:
@@ -242,7 +242,7 @@ class Mesh:
                 f"the checkpoints do not hold: {error}",
             )
             return None
-        return Trusted(path, self.profile.root_key) if path else None
+        return TrustedCheckpoints(path, self.profile.root_key) if path else None
 
     @contextmanager
     def emitter(self, who: Caller, actor: str) -> "Iterator[Emitter]":

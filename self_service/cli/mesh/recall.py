@@ -60,7 +60,7 @@ def replayed(
 def _recalled(
     mesh: "Mesh", reader: "LogReader", end: int, at_offset: int | None, as_of: int | None
 ) -> "Image | None":
-    from projections.integrity.trust import DistrustError
+    from projections.integrity.trusted_prefix import IntegrityError
     from snapshots.history import OtherLogError, image_at
     from snapshots.place import open_store, put_aside
     from snapshots.store import ORIGIN, DamagedError, SnapshotError
@@ -74,7 +74,7 @@ def _recalled(
     except OtherLogError as error:
         changed = Finding(error.first, "log_changed", str(error), error.last)
         mesh.differs(changed, f"{error}: all of the log is replayed")
-    except DistrustError as error:
+    except IntegrityError as error:
         changed = Finding(error.first, error.code, str(error), error.last)
         mesh.differs(changed, f"{error}: no snapshots are made")
     except DamagedError as error:

@@ -20,7 +20,7 @@ from projections.identity import Key, Role
 from projections.image import EMPTY, Image
 from projections.integrity.chain import Chain
 from projections.integrity.tree import Paths, root_of
-from projections.integrity.trust import Trusted
+from projections.integrity.trusted_prefix import TrustedCheckpoints
 from projections.replay import walk
 from self_service.cli.framework.exits import FindingError, NotFoundError, UsageError
 from self_service.cli.mesh.lookup import offset_of
@@ -36,7 +36,7 @@ class Search:
         self._reference, self._offset = reference.lower(), offset_of(reference)
 
     def run(
-        self, log: Iterable[Record], trusted: Trusted | None, signed: Chain
+        self, log: Iterable[Record], trusted: TrustedCheckpoints | None, signed: Chain
     ) -> tuple[Proof, Key]:
         """The proof, and the controller's key that signed its checkpoint.
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from mesh_events.record import Entry, Record
 from projections.fold import apply
 from projections.image import Image
-from projections.integrity.trust import Trusted
+from projections.integrity.trusted_prefix import TrustedCheckpoints
 from projections.replay import entry_of
 from self_service.cli.verification.rejudging import Refold
 
@@ -63,16 +63,16 @@ class Kept:
 class Reading:
     """How records are decoded: which signatures are checked, and which believed."""
 
-    trusted: Trusted
+    trusted: TrustedCheckpoints
     scope: Scope
 
-    def doubts(self, record: Record) -> bool:
+    def needs_verification(self, record: Record) -> bool:
         """Whether the signature of a record is checked."""
-        return self.scope.holds(record.offset) or not self.trusted.vouches_for(record)
+        return self.scope.holds(record.offset) or not self.trusted.covers(record)
 
     def entry(self, record: Record, image: Image) -> Entry:
         """A record by the schemas of the image before it."""
-        return entry_of(record, image, verify=self.doubts(record))
+        return entry_of(record, image, verify=self.needs_verification(record))
 
     def refold(self, reread: Reread) -> Refold:
         """Folds a part of the log again that held when it was folded first."""

@@ -8,7 +8,7 @@ from mesh_events.integrity.checkpoint import Checkpoint, SignedCheckpoint
 from mesh_events.record import Entry, Record
 from projections.identity import Identity, Role
 from projections.integrity.chain import Chain
-from projections.integrity.ledger import Ledger, MismatchError
+from projections.integrity.log_verifier import LogVerifier, MismatchError
 from self_service.cli.framework.finding import Finding
 
 
@@ -18,7 +18,7 @@ class TreeCheck:
     def __init__(self, chain: Chain | None = None) -> None:
         self.chain = chain
         self._signed: dict[str, SignedCheckpoint] = {}
-        self._ledger = Ledger()
+        self._verifier = LogVerifier()
         self._findings: list[Finding] = []
         self._broken = False
         # records since the last checkpoint that came out right, to look closer at a wrong one
@@ -30,31 +30,31 @@ class TreeCheck:
         self._unchecked: list[int] = []
         if chain is not None:
             self._signed = {one.note.digest: one for one in chain}
-            self._ledger.expect(one.body for one in chain.by_size())
+            self._verifier.expect(one.body for one in chain.by_size())
 
     @property
     def size(self) -> int:
         """How many records the tree holds."""
-        return self._ledger.size
+        return self._verifier.size
 
     @property
     def root(self) -> bytes:
         """The root over them."""
-        return self._ledger.root
+        return self._verifier.root
 
     @property
     def confirmed(self) -> Checkpoint | None:
         """The last checkpoint that came out right."""
-        return self._ledger.confirmed
+        return self._verifier.confirmed
 
     @property
     def confirmed_offset(self) -> int:
         """The last offset that it covers, -1 without one."""
-        return self._ledger.confirmed.offset if self._ledger.confirmed else -1
+        return self._verifier.confirmed.offset if self._verifier.confirmed else -1
 
     def covers(self, offset: int) -> bool:
         """Whether nothing more is to be learnt about an offset from the records behind it."""
-        return self._broken or self._ledger.expected is None or self.confirmed_offset >= offset
+        return self._broken or self._verifier.expected is None or self.confirmed_offset >= offset
 
     def take(self, record: Record, entry: Entry, identity: Identity, *, checked: bool) -> None:
         """The next record as it was understood; `checked` if its signature was looked at."""
@@ -62,20 +62,20 @@ class TreeCheck:
             self._unverified.append(record.offset)
         if not checked:
             self._unchecked.append(record.offset)
-        before = self._ledger.confirmed
+        before = self._verifier.confirmed
         if isinstance(entry.event, GovernorStarted):
             self._started.append(record.offset)
         while True:
             try:
-                if self._ledger.offset < record.offset:
-                    self._ledger.take(record)
+                if self._verifier.offset < record.offset:
+                    self._verifier.take(record)
                 else:
                     # it was taken, and only the comparison is left
-                    self._ledger.expect(())
+                    self._verifier.expect(())
                 break
             except MismatchError as error:
                 self._mismatch(error, [*self._recent, record], identity)
-        if self._ledger.confirmed is not before or self._ledger.expected is None:
+        if self._verifier.confirmed is not before or self._verifier.expected is None:
             self._recent, self._started = [], []
         else:
             self._recent.append(record)
@@ -92,7 +92,7 @@ class TreeCheck:
             self._findings.append(Finding(end or 0, "tail_cut", text, ahead.offset))
         for one in self.chain or ():
             # whose keys count behind the last record that was read, nobody knows here
-            if end is not None and self._ledger.offset < one.body.offset < end:
+            if end is not None and self._verifier.offset < one.body.offset < end:
                 continue
             self._findings += _doubt_signer(one, identity)
             self._findings += self._doubt_unverified(one)
@@ -108,14 +108,14 @@ class TreeCheck:
         ]
 
     def _mismatch(self, error: MismatchError, recent: list[Record], identity: Identity) -> None:
-        expected = self._ledger.expected
+        expected = self._verifier.expected
         if expected is None or not self._may_sign(expected, identity):
             # told as a checkpoint of nobody; the next one may be a controller's
-            self._ledger.pass_over()
+            self._verifier.pass_over()
             return
         self._broken = True
-        while self._ledger.expected is not None:
-            self._ledger.pass_over()
+        while self._verifier.expected is not None:
+            self._verifier.pass_over()
         self._findings.append(self._narrowed(error, expected, recent, identity.root))
 
     def _narrowed(

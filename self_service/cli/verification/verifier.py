@@ -18,7 +18,7 @@ from projections.fold import apply
 from projections.identity import Role
 from projections.image import EMPTY, Image
 from projections.integrity.chain import Chain
-from projections.integrity.trust import Trusted
+from projections.integrity.trusted_prefix import TrustedCheckpoints
 from self_service.cli.framework.finding import Finding, ordered
 from self_service.cli.verification.rejudging import (
     LONGEST_VERSION,
@@ -92,7 +92,7 @@ def verify(
         source: where the records come from.
     """
     report, image, faulty = Report(tree=TreeCheck(chain)), EMPTY, dict[int, Fault]()
-    trusted = Trusted(chain.path() if chain else (), root_key)
+    trusted = TrustedCheckpoints(chain.path() if chain else (), root_key)
     read = Reading(trusted, scope)
     judgements = Judgements(read.refold(source.reread) if source.reread is not None else None)
     passed_over, faulted, stopped = -1, False, False
@@ -102,7 +102,7 @@ def verify(
         if founded and _is_over(record.offset, scope, report.tree, faulted=faulted):
             stopped = True
             break
-        inside, doubted = scope.holds(record.offset), read.doubts(record)
+        inside, doubted = scope.holds(record.offset), read.needs_verification(record)
         entry = read.entry(record, image)
         report.tree.take(record, entry, image.identity, checked=doubted)
         _doubt_position(report, entry)

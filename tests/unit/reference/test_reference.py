@@ -46,7 +46,7 @@ POSITIONS = {
     "EngineError": 0,
     "MismatchError": 0,
     "ChainBreakError": 0,
-    "DistrustError": 0,
+    "IntegrityError": 0,
 }
 """Where the code stands among the arguments of each call that makes one."""
 

@@ -21,7 +21,7 @@ from projections.deciding.intents import Intents
 from projections.identity import Identity
 from projections.image import Image
 from projections.integrity.tree import CompactRange
-from projections.integrity.trust import DistrustError
+from projections.integrity.trusted_prefix import IntegrityError
 from projections.replay import fold, replay
 from projections.table import Layered
 from snapshots import history, place
@@ -321,7 +321,7 @@ def test_where_the_checkpoints_do_not_hold_no_snapshot_is_made(store: Store) -> 
     signed = signed_over(RECORDS, 6)
     bad = RECORDS[40]
     log = [*RECORDS[:40], replace(bad, time=bad.time + 1), *RECORDS[41:]]
-    with pytest.raises(DistrustError):
+    with pytest.raises(IntegrityError):
         extend(store, log_of(log), trusting(signed), every=5)
     assert (store.count(), store.newest()) == (0, ORIGIN)
     extend(store, log_of(log), every=5)

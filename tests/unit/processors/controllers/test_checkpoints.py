@@ -24,7 +24,7 @@ from projections.fold import apply
 from projections.image import EMPTY, Image
 from projections.integrity.chain import Chain, chained
 from projections.integrity.tree import CompactRange
-from projections.integrity.trust import DistrustError
+from projections.integrity.trusted_prefix import IntegrityError
 from projections.replay import replay
 from snapshots.history import OtherLogError
 from tests.paper_log import key, resigned
@@ -81,7 +81,7 @@ class Fold:
 
     def take(self, records: Sequence[Record]) -> Image:
         for record in records:
-            doubted = self.watch.doubts(record)
+            doubted = self.watch.needs_verification(record)
             self.checked += doubted
             entry = decode(record, self.image.schemas, self.image.identity.root, verify=doubted)
             self.image = apply(self.image, entry)
@@ -226,7 +226,7 @@ def altered(offset: int) -> list[Record]:
 
 def test_an_altered_log_is_folded_anew_and_never_signed_over() -> None:
     fold = begun(SIGNED)
-    with pytest.raises(DistrustError):
+    with pytest.raises(IntegrityError):
         fold.take(altered(SIGNED[-2].body.offset))
     fold.image, fold.checked = EMPTY, 0
     fold.take(altered(SIGNED[-2].body.offset))
@@ -250,7 +250,7 @@ def test_where_nothing_was_believed_the_fold_goes_on_with_the_finding() -> None:
 
 def test_a_cut_log_is_found_and_never_signed_over() -> None:
     fold = begun(SIGNED)
-    with pytest.raises(DistrustError):
+    with pytest.raises(IntegrityError):
         fold.take(RECORDS[:-1])
     late = begun(root=None)
     late.take(RECORDS[:-1])
@@ -324,12 +324,12 @@ def test_a_fold_that_fails_on_believed_records_is_done_again() -> None:
     error = StateFaultError("the log contradicts itself")
     assert not fold.watch.is_to_blame(error)
     for record in RECORDS[:-3]:
-        doubted = fold.watch.doubts(record)
+        doubted = fold.watch.needs_verification(record)
         entry = decode(record, fold.image.schemas, fold.image.identity.root, verify=doubted)
         fold.image = apply(fold.image, entry)
         fold.watch.took(record, entry, fold.image)
     assert fold.watch.is_to_blame(error)
-    assert all(fold.watch.doubts(record) for record in RECORDS)
+    assert all(fold.watch.needs_verification(record) for record in RECORDS)
     assert not fold.watch.is_to_blame(error)
     assert has_valid_signature(RECORDS[0], key("root").public)
 

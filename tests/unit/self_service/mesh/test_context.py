@@ -10,7 +10,7 @@ import pytest
 from mesh_events.decisions import MeshRole
 from mesh_events.errors import ConfigurationError, InfrastructureError
 from mesh_events.settings import Profile, profile_path
-from projections.integrity.trust import DistrustError
+from projections.integrity.trusted_prefix import IntegrityError
 from self_service.cli.framework.exits import ExitCode, NotFoundError
 from self_service.cli.framework.finding import Finding
 from self_service.cli.framework.options import Reading
@@ -167,7 +167,7 @@ def test_a_log_that_is_not_what_was_signed_is_kept_as_found(home: Path) -> None:
     mesh = Mesh(home)
     partition = SimpleNamespace(seek=lambda _: None, bounds=lambda: (0, 1))
     reader = cast("Any", SimpleNamespace(to_end=lambda: iter(()), partition=partition))
-    faults = [DistrustError("record_edited", 3, 4, "offsets 3 to 4 hold other bytes")]
+    faults = [IntegrityError("record_edited", 3, 4, "offsets 3 to 4 hold other bytes")]
 
     def work(*_: object) -> str:
         if faults:

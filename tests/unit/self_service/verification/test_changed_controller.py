@@ -8,7 +8,7 @@ from mesh_events.decisions import MeshRole
 from mesh_events.integrity.checkpoint import SignedCheckpoint
 from mesh_events.record import Record
 from projections.integrity.chain import chained
-from projections.integrity.trust import DistrustError
+from projections.integrity.trusted_prefix import IntegrityError
 from projections.replay import replay
 from self_service.cli.verification.verifier import verify
 from tests import paper_story as story
@@ -59,6 +59,6 @@ def test_a_replay_believes_the_new_key_and_not_the_revoked_one(
     records, revoked = changed
     trusted = trusting(by_turns(records, revoked, "new"))
     assert replay(records, trusted=trusted) == replay(records)
-    with pytest.raises(DistrustError) as found:
+    with pytest.raises(IntegrityError) as found:
         replay(records, trusted=trusting(by_turns(records, revoked, "controller")))
     assert found.value.code == "checkpoint_foreign"

@@ -1,4 +1,4 @@
-"""The ledger: grown at once or resumed, and the narrowest word for what differs."""
+"""The verifier: grown at once or resumed, and the narrowest word for what differs."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mesh_events.integrity.checkpoint import Checkpoint
 from mesh_events.integrity.leaf import leaf_hash
 from mesh_events.record import Record
-from projections.integrity.ledger import Ledger, MismatchError
+from projections.integrity.log_verifier import LogVerifier, MismatchError
 from projections.integrity.tree import root_of
 
 ORIGIN = "paper/mesh.governance"
@@ -20,20 +20,20 @@ RECORDS = [
 BAD = {3, 4, 5, 17, 40}
 
 
-def taken(records: list[Record], expected: list[Checkpoint] | None = None) -> Ledger:
-    ledger = Ledger()
-    ledger.expect(expected or [])
+def taken(records: list[Record], expected: list[Checkpoint] | None = None) -> LogVerifier:
+    verifier = LogVerifier()
+    verifier.expect(expected or [])
     for record in records:
-        ledger.take(record, verified=record.offset not in BAD)
-    return ledger
+        verifier.take(record, verified=record.offset not in BAD)
+    return verifier
 
 
-def signed(ledger: Ledger, most: int) -> list[Checkpoint]:
+def signed(verifier: LogVerifier, most: int) -> list[Checkpoint]:
     """What a controller signs, piece by piece, to the end."""
     found: list[Checkpoint] = []
-    while ledger.unconfirmed:
-        found.append(ledger.head(ORIGIN, most))
-        ledger.confirm(found[-1])
+    while verifier.unconfirmed:
+        found.append(verifier.head(ORIGIN, most))
+        verifier.confirm(found[-1])
     return found
 
 
@@ -56,26 +56,26 @@ def test_a_resumed_controller_signs_what_one_that_never_stopped_signs(
     cut: int, known: int, late: bool
 ) -> None:
     """Whether it learns of the earlier checkpoints before it reads the log or in the middle."""
-    ledger = taken([]) if late else taken([], EVERY_SEVEN[:known])
+    verifier = taken([]) if late else taken([], EVERY_SEVEN[:known])
     for number, record in enumerate(RECORDS):
         if late and number == cut:
-            ledger.expect(EVERY_SEVEN[:known])
-        ledger.take(record, verified=record.offset not in BAD)
+            verifier.expect(EVERY_SEVEN[:known])
+        verifier.take(record, verified=record.offset not in BAD)
     if late and cut == len(RECORDS):
-        ledger.expect(EVERY_SEVEN[:known])
-    assert ledger.expected is None
-    assert signed(ledger, 7) == EVERY_SEVEN[known:]
+        verifier.expect(EVERY_SEVEN[:known])
+    assert verifier.expected is None
+    assert signed(verifier, 7) == EVERY_SEVEN[known:]
 
 
 def test_only_what_no_checkpoint_covers_yet_is_kept() -> None:
-    ledger = taken(RECORDS[:30], EVERY_SEVEN)
-    assert (ledger.size, ledger.unconfirmed, ledger.offset) == (30, 2, 30)
-    assert ledger.root == root_of([leaf_hash(record) for record in RECORDS[:30]])
+    verifier = taken(RECORDS[:30], EVERY_SEVEN)
+    assert (verifier.size, verifier.unconfirmed, verifier.offset) == (30, 2, 30)
+    assert verifier.root == root_of([leaf_hash(record) for record in RECORDS[:30]])
 
 
 def test_nothing_is_signed_over_nothing() -> None:
     with pytest.raises(ValueError, match="no record"):
-        Ledger().head(ORIGIN, 1)
+        LogVerifier().head(ORIGIN, 1)
 
 
 def mismatch(records: list[Record]) -> tuple[str, int, int]:
@@ -113,9 +113,9 @@ def test_an_inserted_record_is_found() -> None:
 
 def test_a_checkpoint_that_is_passed_over_is_not_compared() -> None:
     wrong = replace(EVERY_SEVEN[0], root=bytes(32))
-    ledger = taken(RECORDS[:6], [wrong])
+    verifier = taken(RECORDS[:6], [wrong])
     with pytest.raises(MismatchError):
-        ledger.take(RECORDS[6])
-    ledger.pass_over()
-    ledger.take(RECORDS[7])
-    assert ledger.root == root_of([leaf_hash(record) for record in RECORDS[:8]])
+        verifier.take(RECORDS[6])
+    verifier.pass_over()
+    verifier.take(RECORDS[7])
+    assert verifier.root == root_of([leaf_hash(record) for record in RECORDS[:8]])

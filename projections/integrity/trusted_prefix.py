@@ -14,10 +14,10 @@ from mesh_events.errors import MeshError
 from mesh_events.integrity.checkpoint import Range, SignedCheckpoint
 from mesh_events.record import SIGNER, Record
 from projections.identity import Identity, Role
-from projections.integrity.ledger import Ledger, MismatchError
+from projections.integrity.log_verifier import LogVerifier, MismatchError
 
 
-class DistrustError(MeshError):
+class IntegrityError(MeshError):
     """The log cannot be believed by its checkpoints: what was folded must be folded anew.
 
     `code` is stable; `first` and `last` are the offsets between which the reason lies.
@@ -28,7 +28,7 @@ class DistrustError(MeshError):
         self.code, self.first, self.last = code, first, last
 
 
-class Trusted:
+class TrustedCheckpoints:
     """What vouches for the beginning of a log.
 
     Args:
@@ -46,12 +46,12 @@ class Trusted:
         self._starts = [first for first, _ in bad]
         self._ends = [last for _, last in bad]
 
-    def until(self, offset: int) -> "Trusted":
+    def until(self, offset: int) -> "TrustedCheckpoints":
         """The same without the checkpoints that cover more than `offset`."""
         count = bisect_right([one.body.offset for one in self.path], offset)
-        return Trusted(self.path[:count], self.root_key)
+        return TrustedCheckpoints(self.path[:count], self.root_key)
 
-    def vouches_for(self, record: Record) -> bool:
+    def covers(self, record: Record) -> bool:
         """Whether the record's signature was found valid, if the log is the one that was signed.
 
         Never for what the root has signed: whose checkpoint it is rests on that.
@@ -63,19 +63,19 @@ class Trusted:
         return at < 0 or offset > self._ends[at]
 
 
-class Prefix:
+class TrustedPrefix:
     """One reading of a log from its first record on, whose beginning is believed.
 
     Args:
         trusted: what vouches for it.
-        ledger: hashes the records and expects these checkpoints; a new one by default.
+        verifier: hashes the records and expects these checkpoints; a new one by default.
     """
 
-    def __init__(self, trusted: Trusted, ledger: Ledger | None = None) -> None:
+    def __init__(self, trusted: TrustedCheckpoints, verifier: LogVerifier | None = None) -> None:
         self._trusted = trusted
-        self._ledger = ledger or Ledger()
-        if ledger is None:
-            self._ledger.expect(one.body for one in trusted.path)
+        self._verifier = verifier or LogVerifier()
+        if verifier is None:
+            self._verifier.expect(one.body for one in trusted.path)
         self._last = trusted.path[-1] if trusted.path else None
         self._end = trusted.offset
         self._believed = self._stopped = False
@@ -83,16 +83,16 @@ class Prefix:
     @property
     def is_needed(self) -> bool:
         """Whether the last checkpoint was not reached yet."""
-        return self._ledger.offset < self._end
+        return self._verifier.offset < self._end
 
     @property
     def is_open(self) -> bool:
         """Whether something is believed that is not proven yet."""
         return self.is_needed and self._believed
 
-    def doubts(self, record: Record) -> bool:
+    def needs_verification(self, record: Record) -> bool:
         """Whether the signature of the next record must be checked; believed otherwise."""
-        doubted = not self._trusted.vouches_for(record)
+        doubted = not self._trusted.covers(record)
         self._believed = self._believed or not doubted
         return doubted
 
@@ -100,25 +100,25 @@ class Prefix:
         """A record, and who is who after it; whether its signature verified or was believed.
 
         Raises:
-            DistrustError: the log is not what a checkpoint says that vouches for it.
-            MismatchError: the ledger expects more checkpoints, and the log is not what they say.
+            IntegrityError: the log is not what a checkpoint says that vouches for it.
+            MismatchError: the verifier expects more checkpoints, and the log is not what they say.
         """
         needed = self.is_needed
         try:
-            self._ledger.take(record, verified=verified)
+            self._verifier.take(record, verified=verified)
         except MismatchError as error:
             if not needed:
                 raise
-            raise DistrustError(error.code, error.first, error.last, str(error)) from error
+            raise IntegrityError(error.code, error.first, error.last, str(error)) from error
         if needed and not self.is_needed:
             self._prove(identity)
 
     def stop(self, identity: Identity) -> None:
         """Believe nothing more; the next checkpoint is to prove what was believed so far.
 
-        Raises DistrustError where it lies at the last record taken and is no controller's.
+        Raises IntegrityError where it lies at the last record taken and is no controller's.
         """
-        reached = self._ledger.offset
+        reached = self._verifier.offset
         if self._stopped or not self.is_open:
             return
         self._stopped = True
@@ -129,11 +129,11 @@ class Prefix:
             self._prove(identity)
 
     def close(self) -> None:
-        """The log has ended; raises DistrustError if it ends before the checkpoint."""
+        """The log has ended; raises IntegrityError if it ends before the checkpoint."""
         if self.is_open:
-            last = self._ledger.offset
+            last = self._verifier.offset
             text = f"the log ends at offset {last}, and a checkpoint covers it up to {self._end}"
-            raise DistrustError("tail_cut", last + 1, self._end, text)
+            raise IntegrityError("tail_cut", last + 1, self._end, text)
 
     def _prove(self, identity: Identity) -> None:
         """The tree came out right: is it the word of this mesh's controller?"""
@@ -142,10 +142,10 @@ class Prefix:
             return
         if identity.root != self._trusted.root_key:
             text = "the log's first record is not signed by this mesh's root"
-            raise DistrustError("foreign_root", 0, 0, text)
+            raise IntegrityError("foreign_root", 0, 0, text)
         keys = [one.public for one in identity.keys.values() if one.role is Role.CONTROLLER]
         if last.signer([one for one in keys if identity.has_role(one, Role.CONTROLLER)]) is None:
             text = (
                 f"the checkpoint over {last.body.size} records is not signed by a controller's key"
             )
-            raise DistrustError("checkpoint_foreign", 0, self._end, text)
+            raise IntegrityError("checkpoint_foreign", 0, self._end, text)

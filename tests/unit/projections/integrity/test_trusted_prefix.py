@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mesh_events import codec
 from mesh_events.record import Record
-from projections.integrity.trust import DistrustError
+from projections.integrity.trusted_prefix import IntegrityError
 from projections.replay import fold, replay, walk
 from tests.paper_log import FOUNDATION_RECORDS
 from tests.signed_log import busy_log, signed_over, trusting
@@ -81,7 +81,7 @@ def test_an_altered_log_is_never_believed(record: Record, part: str) -> None:
     if part != "gone":
         altered = [edited(one, part) if one is record else one for one in RECORDS]
     if record.offset <= COVERED:
-        with pytest.raises(DistrustError):
+        with pytest.raises(IntegrityError):
             list(walk(altered, trusted=TRUSTED))
     elif part == "time":
         list(walk(altered, trusted=TRUSTED))
@@ -94,7 +94,7 @@ def test_a_stop_before_the_checkpoint_is_proven_by_the_next_one(before: int) -> 
     after = next(one.body.offset for one in SIGNED if one.body.offset >= offset)
     altered = [edited(one, "time") if one.offset == after else one for one in RECORDS]
     if after > offset:
-        with pytest.raises(DistrustError):
+        with pytest.raises(IntegrityError):
             replay(altered, at_offset=offset, trusted=TRUSTED)
     later = [edited(one, "time") if one.offset == after + 1 else one for one in RECORDS]
     assert replay(later, at_offset=offset, trusted=TRUSTED) == IMAGES[offset]
@@ -102,13 +102,13 @@ def test_a_stop_before_the_checkpoint_is_proven_by_the_next_one(before: int) -> 
 
 def test_a_log_that_ends_before_the_checkpoint_is_not_believed() -> None:
     cut = [one for one in RECORDS if one.offset < COVERED]
-    with pytest.raises(DistrustError) as found:
+    with pytest.raises(IntegrityError) as found:
         replay(cut, trusted=TRUSTED)
     assert (found.value.code, found.value.last) == ("tail_cut", COVERED)
 
 
 def test_a_checkpoint_of_another_key_is_not_believed() -> None:
-    with pytest.raises(DistrustError) as found:
+    with pytest.raises(IntegrityError) as found:
         replay(RECORDS, trusted=trusting(signed_over(RECORDS, 6, by="governor")))
     assert found.value.code == "checkpoint_foreign"
 
@@ -116,13 +116,13 @@ def test_a_checkpoint_of_another_key_is_not_believed() -> None:
 @pytest.mark.parametrize("number", [FOUNDED, FOUNDED + 2])
 def test_a_stop_at_a_checkpoint_of_another_key_is_not_believed_either(number: int) -> None:
     offset = SIGNED[number].body.offset
-    with pytest.raises(DistrustError) as found:
+    with pytest.raises(IntegrityError) as found:
         replay(RECORDS, at_offset=offset, trusted=trusting(signed_over(RECORDS, 6, by="governor")))
     assert found.value.code == "checkpoint_foreign"
 
 
 def test_a_log_under_another_root_is_not_believed() -> None:
-    with pytest.raises(DistrustError) as found:
+    with pytest.raises(IntegrityError) as found:
         replay(RECORDS, trusted=trusting(SIGNED, root="stranger"))
     assert found.value.code == "foreign_root"
 

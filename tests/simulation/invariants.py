@@ -29,7 +29,7 @@ HOUR = 3_600_000
 NAMES = {Accepted: "IntentAccepted", Rejected: "IntentRejected", Quarantined: "IntentQuarantined"}
 
 
-class Ledger:
+class Invariants:
     """The log as an auditor sees it, kept up to date after each act."""
 
     def __init__(self, world: World, entries: dict[int, Entry]) -> None:

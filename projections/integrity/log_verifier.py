@@ -1,14 +1,14 @@
 """The tree over a log as it is read, held against the checkpoints that were signed over it.
 
-    ledger = Ledger()
-    ledger.expect(checkpoints)              # what was signed, oldest first
+    verifier = LogVerifier()
+    verifier.expect(checkpoints)            # what was signed, oldest first
     for record in records:
-        ledger.take(record, verified=...)   # raises where the log is not what was signed
-    body = ledger.head(origin, 1000)        # what is to be signed next
+        verifier.take(record, verified=...)   # raises where the log is not what was signed
+    body = verifier.head(origin, 1000)        # what is to be signed next
 
 Of the records before the last checkpoint that came out right only the tree's edge is kept, of the
-others 40 bytes each. A ledger can also begin in the midst of a log, with the tree over what stands
-before it.
+others 40 bytes each. A verifier can also begin in the midst of a log, with the tree over what
+stands before it.
 """
 
 from array import array
@@ -37,7 +37,7 @@ class MismatchError(MeshError):
         self.code, self.first, self.last = code, first, last
 
 
-class Ledger:
+class LogVerifier:
     """The tree so far, and the checkpoints that it has not reached yet.
 
     Args:
@@ -198,13 +198,13 @@ class Before:
 
     def __init__(self, offset: int, tree: CompactRange, signed: list[Checkpoint]) -> None:
         self.offset, self.tree = offset, tree
-        self._ledger = Ledger()
-        self._ledger.expect(signed)
+        self._verifier = LogVerifier()
+        self._verifier.expect(signed)
 
     @property
     def held(self) -> int:
         """The last offset that was held against this; -1 before the first."""
-        return self._ledger.offset
+        return self._verifier.offset
 
     def hold(self, records: Iterable[Record], is_over: Callable[[], bool] = lambda: False) -> bool:
         """Hold a log, from the record behind `held` on, against this; whether that is done.
@@ -216,15 +216,15 @@ class Before:
         Raises:
             MismatchError: it holds other records.
         """
-        ledger = self._ledger
+        verifier = self._verifier
         for record in records:
             if record.offset > self.offset:
                 break
-            ledger.take(record)
+            verifier.take(record)
             if is_over():
                 return False
-        if ledger.root != self.tree.root:
-            first = ledger.confirmed.offset + 1 if ledger.confirmed else 0
+        if verifier.root != self.tree.root:
+            first = verifier.confirmed.offset + 1 if verifier.confirmed else 0
             text = f"offsets {first} to {self.offset} hold other records than when they were read"
             raise MismatchError("record_edited", first, self.offset, text)
         return True
