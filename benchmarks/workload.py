@@ -62,13 +62,13 @@ class Workload:
     def records(self, count: int) -> Iterator[Wire]:
         """At least `count` records."""
         self._now -= count * STEP
-        yield from self._founding()
+        yield from self._foundation()
         story = 0
         while self.offset + 1 < count:
             yield from self._story(story)
             story += 1
 
-    def _founding(self) -> Iterator[Wire]:
+    def _foundation(self) -> Iterator[Wire]:
         first = SchemaIntroduced.type_name()
         for name in (first, *(other for other in EVENTS if other != first)):
             text = avro.text_of(name)

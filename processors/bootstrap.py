@@ -1,4 +1,4 @@
-"""Founding a mesh: keys, topics, the mesh's own principals, and the first records of the log.
+"""What a mesh begins with: keys, topics, its own principals, and the log's first records.
 
 `python -m processors.bootstrap` can be run again at any time: it looks first, and does what is
 missing. The root key signs the foundation and is needed afterwards only to change the mesh's

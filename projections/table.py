@@ -13,16 +13,16 @@ D = TypeVar("D")
 N = TypeVar("N")
 
 
-class Gone(Enum):
+class Tombstone(Enum):
     """What stands for a key that the table below still has."""
 
-    GONE = "gone"
+    TOMBSTONE = "tombstone"
 
 
-GONE = Gone.GONE
+TOMBSTONE = Tombstone.TOMBSTONE
 
 
-class Paired(Mapping[K, V]):
+class PairsMapping(Mapping[K, V]):
     """A mapping that is read whole as pairs, since finding each key again would cost more."""
 
     __slots__ = ()
@@ -47,20 +47,20 @@ class Paired(Mapping[K, V]):
 
 
 class _Items(ItemsView[K, V]):
-    _mapping: Paired[K, V]
+    _mapping: PairsMapping[K, V]
 
     def __iter__(self) -> Iterator[tuple[K, V]]:
         return self._mapping.pairs()
 
 
 class _Values(ValuesView[V]):
-    _mapping: Paired[Any, V]
+    _mapping: PairsMapping[Any, V]
 
     def __iter__(self) -> Iterator[V]:
         return (value for _, value in self._mapping.pairs())
 
 
-class Layered(Paired[K, V]):
+class OverlayMap(PairsMapping[K, V]):
     """A table whose rows are looked up in `base` until they are changed.
 
     A changed table is a new one; `base` is shared, and must not change while it is. Who asks for
@@ -72,15 +72,17 @@ class Layered(Paired[K, V]):
     def __init__(
         self,
         base: Mapping[K, V],
-        changes: Map[K, V | Gone] | None = None,
+        changes: Map[K, V | Tombstone] | None = None,
         length: int | None = None,
     ) -> None:
         self.base, self._length = base, length
-        self.changes: Map[K, V | Gone] = Map() if changes is None else changes
+        self.changes: Map[K, V | Tombstone] = Map() if changes is None else changes
 
     def __len__(self) -> int:
         if self._length is None:
-            added = sum((one is not GONE) - (key in self.base) for key, one in self.changes.items())
+            added = sum(
+                (one is not TOMBSTONE) - (key in self.base) for key, one in self.changes.items()
+            )
             self._length = len(self.base) + added
         return self._length
 
@@ -88,7 +90,7 @@ class Layered(Paired[K, V]):
         found = self.changes.get(key)
         if found is None:
             return self.base[key]
-        if found is GONE:
+        if found is TOMBSTONE:
             raise KeyError(key)
         return found
 
@@ -101,28 +103,28 @@ class Layered(Paired[K, V]):
         found = self.changes.get(key)
         if found is None:
             return self.base.get(key, default)
-        return default if found is GONE else found
+        return default if found is TOMBSTONE else found
 
     def __contains__(self, key: object) -> bool:
         found = self.changes.get(key)  # type: ignore[arg-type]  # anything may be asked for
-        return found is not GONE if found is not None else key in self.base
+        return found is not TOMBSTONE if found is not None else key in self.base
 
     def __repr__(self) -> str:
-        return f"Layered({dict(self.pairs())!r})"
+        return f"OverlayMap({dict(self.pairs())!r})"
 
-    def set(self, key: K, value: V) -> "Layered[K, V]":
+    def set(self, key: K, value: V) -> "OverlayMap[K, V]":
         """The table with another row."""
         length = self._length
         if length is not None and key not in self:
             length += 1
-        return Layered(self.base, self.changes.set(key, value), length)
+        return OverlayMap(self.base, self.changes.set(key, value), length)
 
-    def delete(self, key: K) -> "Layered[K, V]":
+    def delete(self, key: K) -> "OverlayMap[K, V]":
         """The table without a row. Raises KeyError if there is none."""
         if key not in self:
             raise KeyError(key)
         length = None if self._length is None else self._length - 1
-        return Layered(self.base, self.changes.set(key, GONE), length)
+        return OverlayMap(self.base, self.changes.set(key, TOMBSTONE), length)
 
     def pairs(self) -> Iterator[tuple[K, V]]:
         """Every key with its value."""
@@ -130,11 +132,11 @@ class Layered(Paired[K, V]):
             if key not in self.changes:
                 yield key, value
         for key, found in self.changes.items():
-            if found is not GONE:
+            if found is not TOMBSTONE:
                 yield key, found
 
 
-Table: TypeAlias = Map[K, V] | Layered[K, V]
+Table: TypeAlias = Map[K, V] | OverlayMap[K, V]
 """What an image holds: `get`, `set`, `delete`, `items` and the rest of a mapping."""
 
 

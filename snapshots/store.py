@@ -20,7 +20,7 @@ from immutables import Map
 from mesh_events.errors import MeshError
 from projections.image import Image
 from projections.integrity.tree import CompactRange
-from projections.table import GONE, Layered, Paired, Table
+from projections.table import TOMBSTONE, OverlayMap, PairsMapping, Table
 from snapshots.image_tables import TABLES, Rest, put_together, take_apart
 from snapshots.values import Decoder, decoder, encode, joined, split
 
@@ -90,7 +90,7 @@ ORIGIN = Snapshot()
 """Before the first record."""
 
 
-class StoredTable(Paired[K, V]):
+class StoredTable(PairsMapping[K, V]):
     """One table as a snapshot holds it."""
 
     __slots__ = ("_cache", "_file", "_key", "_length", "_value", "at", "number")
@@ -144,7 +144,7 @@ class StoredTable(Paired[K, V]):
         """Stand at a later snapshot, before which these rows changed; for the writer alone."""
         self.at, self._length = at, None
         for key, value in changes.items():
-            if value is GONE:
+            if value is TOMBSTONE:
                 self._cache.pop(key, None)
             else:
                 self._cache[key] = value
@@ -230,7 +230,7 @@ class Store:
             tables[name] = (
                 Map()
                 if number is None
-                else Layered(StoredTable(self, number, kinds, snapshot.offset))
+                else OverlayMap(StoredTable(self, number, kinds, snapshot.offset))
             )
         return put_together(snapshot.rest, tables)
 
@@ -279,7 +279,7 @@ class Store:
             head = encode(Snapshot(rest, numbers, tree, leaf, unverified))
             row = (rest.offset, rest.time, rest.clock, head)
             self._db.execute("INSERT INTO snapshots VALUES (?, ?, ?, ?)", row)
-        return put_together(rest, {name: Layered(base) for name, base in kept.items()})
+        return put_together(rest, {name: OverlayMap(base) for name, base in kept.items()})
 
     def version(self, number: int, key: bytes, at: int) -> bytes | None:
         """The bytes of a row at a snapshot; none or empty if there is none."""
@@ -319,7 +319,7 @@ class Store:
 
     def _keep(self, name: str, table: Table[Any, Any], at: int) -> StoredTable[Any, Any]:
         """Write what has changed in a table, or all of one that is not in the file yet."""
-        if isinstance(table, Layered) and isinstance(table.base, StoredTable):
+        if isinstance(table, OverlayMap) and isinstance(table.base, StoredTable):
             base, changes = table.base, table.changes
         else:
             base, changes = StoredTable(self, self._unused(), TABLES[name], at), Map(table.items())
@@ -337,7 +337,12 @@ class Store:
         self._db.executemany(
             "INSERT INTO versions VALUES (?, ?, ?, ?, ?)",
             (
-                (number, encode(key), at, *((b"", None) if value is GONE else self._parts(value)))
+                (
+                    number,
+                    encode(key),
+                    at,
+                    *((b"", None) if value is TOMBSTONE else self._parts(value)),
+                )
                 for key, value in changes.items()
             ),
         )

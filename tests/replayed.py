@@ -13,7 +13,7 @@ from processors.settings import OPERATOR, WorkerSettings
 from projections.checksum import checksum, rows_checksum
 from projections.replay import replay
 from projections.rows import all_rows
-from tests.paper_log import open_offsets
+from tests.memory_log import open_offsets
 from tests.plain_reader import ROW_TOPICS, milliseconds
 
 

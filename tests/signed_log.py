@@ -1,4 +1,4 @@
-"""A log on paper with checkpoints over it, as a controller would have signed them."""
+"""A log in memory with checkpoints over it, as a controller would have signed them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,15 +10,15 @@ from mesh_events.record import Record
 from projections.integrity.chain import chained
 from projections.integrity.log_verifier import LogVerifier
 from projections.integrity.trusted_prefix import TrustedCheckpoints
-from tests import paper_story as story
-from tests.paper_log import PaperLog, key, resigned
+from tests import sample_history as story
+from tests.memory_log import MemoryLog, key, resigned
 
 ORIGIN = origin_of("paper")
 
 
 def busy_log() -> list[Record]:
     """A story with records that must not be believed, and an offset that holds none."""
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     last = log.records[-1]
     # a decision, copied with a signature that does not verify: believed, it would count

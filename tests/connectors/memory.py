@@ -19,10 +19,10 @@ from processors.controllers.connectors.connectors import ConnectorsController
 from processors.controllers.controller import NotLeaderError
 from processors.spark.error_files import ErrorFiles
 from projections.connectors.state import Connector
-from tests import paper_story as story
+from tests import sample_history as story
 from tests.links.memory import QUICK, MemoryCluster
 from tests.links.real import LineageList
-from tests.paper_log import PaperLog
+from tests.memory_log import MemoryLog
 
 NAME, PRINCIPAL = story.CONNECTOR, f"mesh.connect.{story.CONNECTOR}"
 
@@ -126,10 +126,10 @@ class MemoryConnect(Connect):
             self._run(name)
 
 
-class PaperLeadership:
-    """A leadership over a paper log."""
+class MemoryLeadership:
+    """A leadership over a log in memory."""
 
-    def __init__(self, log: PaperLog) -> None:
+    def __init__(self, log: MemoryLog) -> None:
         self._log = log
         self.facts: list[Fact] = []
         self.ended = False
@@ -166,14 +166,14 @@ class MemoryConnector:
     """One connector, its controller, and the whole world around it."""
 
     def __init__(self, folder: Path) -> None:
-        self.log = PaperLog()
+        self.log = MemoryLog()
         story.published(self.log)
         self.east, self.api = MemoryCluster("east"), MemoryConnect()
         self.secrets = ConnectSecrets(folder)
         self.connect = ConnectCluster(self.api, self.secrets, "workers", "db.invalid:5432")
         self.connects = Connects(self.connect)
         self.errors = ErrorFiles(folder.with_name(f"{folder.name}-home"))
-        self.leadership, self.lineage, self.time = PaperLeadership(self.log), LineageList(), 100.0
+        self.leadership, self.lineage, self.time = MemoryLeadership(self.log), LineageList(), 100.0
         self.versions: dict[str, list[int]] = {}
         self.controller = self.new_controller()
 

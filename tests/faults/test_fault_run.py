@@ -14,15 +14,15 @@ import pytest
 
 from mesh_events import intents
 from mesh_events.codec import decode
-from tests import paper_story as story
+from tests import sample_history as story
 from tests.faults.oracle import DECISIONS, entitled, history, not_taken_once, unsettled
 from tests.faults.run import judge, report
 from tests.faults.run.catalogue import ALONE, SHARED
 from tests.faults.run.fault import Fault, Outcome, SkippedError, Verdict, judged
 from tests.faults.run.prober import Probing
 from tests.faults.run.proxy import Proxy
+from tests.memory_log import MemoryLog, key
 from tests.oracle.oracle import tell
-from tests.paper_log import PaperLog, key
 
 Record = dict[str, Any]
 
@@ -88,14 +88,14 @@ def test_every_fault_has_a_name_of_its_own() -> None:
 
 
 @pytest.fixture
-def log() -> PaperLog:
-    found = PaperLog()
+def log() -> MemoryLog:
+    found = MemoryLog()
     story.published(found)
     story.granted(found)
     return found
 
 
-def records(log: PaperLog) -> list[Record]:
+def records(log: MemoryLog) -> list[Record]:
     found, image = [], {}
     for record in log.records:
         entry = decode(record, image, key("root").public)
@@ -130,14 +130,14 @@ def wrong(told: list[Record], said: dict[int, str]) -> list[str]:
     return not_taken_once(history(told, key("governor").public), said)
 
 
-def test_the_oracle_finds_nothing_wrong_with_an_honest_log(log: PaperLog) -> None:
+def test_the_oracle_finds_nothing_wrong_with_an_honest_log(log: MemoryLog) -> None:
     told = records(log)
     said = acknowledged(told)
     assert len(said) > 3
     assert wrong(told, said) == []
 
 
-def test_the_oracle_sees_an_acknowledged_intent_that_is_not_there(log: PaperLog) -> None:
+def test_the_oracle_sees_an_acknowledged_intent_that_is_not_there(log: MemoryLog) -> None:
     told = records(log)
     said = acknowledged(told)
     offset = max(said)
@@ -145,7 +145,7 @@ def test_the_oracle_sees_an_acknowledged_intent_that_is_not_there(log: PaperLog)
     assert any("there stands None" in each for each in wrong(told, {**said, 10**9: "lost"}))
 
 
-def test_the_oracle_sees_an_intent_that_nobody_decided(log: PaperLog) -> None:
+def test_the_oracle_sees_an_intent_that_nobody_decided(log: MemoryLog) -> None:
     told = records(log)
     said = acknowledged(told)
     last = max(said)
@@ -153,7 +153,7 @@ def test_the_oracle_sees_an_intent_that_nobody_decided(log: PaperLog) -> None:
     assert wrong(left, said) == [f"{said[last]} at {last} is undecided"]
 
 
-def test_the_oracle_counts_no_decision_under_an_old_epoch_or_another_key(log: PaperLog) -> None:
+def test_the_oracle_counts_no_decision_under_an_old_epoch_or_another_key(log: MemoryLog) -> None:
     told = records(log)
     said = acknowledged(told)
     last = max(said)
@@ -165,7 +165,7 @@ def test_the_oracle_counts_no_decision_under_an_old_epoch_or_another_key(log: Pa
         assert wrong(changed, said) == [f"{said[last]} at {last} is undecided"]
 
 
-def test_the_oracle_sees_an_intent_that_took_effect_twice(log: PaperLog) -> None:
+def test_the_oracle_sees_an_intent_that_took_effect_twice(log: MemoryLog) -> None:
     told = records(log)
     said = acknowledged(told)
     last = max(said)
@@ -177,7 +177,7 @@ def test_the_oracle_sees_an_intent_that_took_effect_twice(log: PaperLog) -> None
     assert wrong([*told, again, twice], said) == [f"{said[last]} was accepted 2 times"]
 
 
-def test_rights_are_those_of_the_grants_in_force(log: PaperLog) -> None:
+def test_rights_are_those_of_the_grants_in_force(log: MemoryLog) -> None:
     said = tell(records(log))
     (request,) = said["accesses"].values()
     topic = said["products"][request["product"]]["topic"]
@@ -188,7 +188,7 @@ def test_rights_are_those_of_the_grants_in_force(log: PaperLog) -> None:
     assert unsettled(said) == []
 
 
-def test_rows_that_say_something_else_than_the_oracle_are_seen(log: PaperLog) -> None:
+def test_rows_that_say_something_else_than_the_oracle_are_seen(log: MemoryLog) -> None:
     said = tell(records(log))
     rows: dict[str, dict[str, Any]] = {
         "mesh.access": {name: {"state": one["state"]} for name, one in said["accesses"].items()},

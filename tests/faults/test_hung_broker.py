@@ -26,10 +26,10 @@ from processors.lineage.reader import LineageReader
 from processors.log.end import LogEnd
 from projections.rows import all_rows
 from spark_streams.log import KafkaLog
-from tests import paper_story as story
+from tests import sample_history as story
 from tests.conftest import new_settings, start
 from tests.kafka_client import eventually
-from tests.paper_log import PaperLog, key
+from tests.memory_log import MemoryLog, key
 
 pytestmark = pytest.mark.platform
 HANG_S, RECOVERY_S = 90.0, 45.0
@@ -156,9 +156,9 @@ def lineage(connection: Connection) -> Callable[[], object]:
 
 def rows(connection: Connection) -> Callable[[], object]:
     """Writes a row."""
-    paper = PaperLog()
-    story.published(paper)
-    writer, row = RowWriter(connection, OneSchema()), next(iter(all_rows(paper.image)))
+    log = MemoryLog()
+    story.published(log)
+    writer, row = RowWriter(connection, OneSchema()), next(iter(all_rows(log.image)))
 
     def act() -> bool:
         writer.write([row])
@@ -170,10 +170,10 @@ def rows(connection: Connection) -> Callable[[], object]:
 
 def appends(connection: Connection) -> Callable[[], object]:
     """Appends a record to the log."""
-    paper = PaperLog()
-    story.published(paper)
+    log = MemoryLog()
+    story.published(log)
     writer = LogWriter(connection, OneSchema(), key("governor"), key("root").public)
-    event = paper.event_at(paper.image.offset)
+    event = log.event_at(log.image.offset)
     return lambda: writer.append(event)
 
 

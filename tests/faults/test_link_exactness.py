@@ -56,7 +56,7 @@ class KilledLink(RealLink):
         return sum(end for _, end in self._west.bounds(self.topic, range(4)).values())
 
     def incarnations(self) -> int:
-        return len(self.desk.said(LinkActivated))
+        return len(self.harness.said(LinkActivated))
 
     def kill_under_load(self, chance: random.Random) -> None:
         """Kill the server while it copies, or while it is just about to; start it again."""
@@ -72,7 +72,7 @@ class KilledLink(RealLink):
         self.reconcile_until(lambda: self.incarnations() > before, WAIT_S)
 
     def is_running(self) -> bool:
-        return self.desk.link.state is State.ACTIVE
+        return self.harness.link.state is State.ACTIVE
 
     def compare(self) -> tuple[list[str], int]:
         """(what is wrong with the copy, how many records it has fewer than the source)."""
@@ -158,11 +158,11 @@ def test_the_checker_sees_a_link_that_starts_one_behind_its_tail(
     def wrong(*arguments, **options):
         return {p: position + 1 for p, position in right(*arguments, **options).items()}
 
-    link.desk.pause()
-    link.reconcile_until(lambda: link.desk.link.state is State.PAUSED)
+    link.harness.pause()
+    link.reconcile_until(lambda: link.harness.link.state is State.PAUSED)
     link.produce(*[(n % 4, None, str(n).encode(), None) for n in range(400)])
     monkeypatch.setattr(links, "start_positions", wrong)
-    link.desk.resume()
+    link.harness.resume()
     link.reconcile_until(lambda: link.copied() == 796, WAIT_S)
     findings, fewer = link.compare()
     assert len(findings) == 4

@@ -54,7 +54,7 @@ def test_every_kind_of_record_arrives_as_it_was(link: RealLink) -> None:
     )
     link.reconcile_until(link.caught_up)
     assert_exact(link)
-    assert link.desk.link.state is State.ACTIVE
+    assert link.harness.link.state is State.ACTIVE
 
 
 def test_committed_transactions_arrive_and_aborted_ones_do_not(link: RealLink) -> None:
@@ -74,29 +74,29 @@ def test_committed_transactions_arrive_and_aborted_ones_do_not(link: RealLink) -
     assert lag_of(link) == {0: 0, 1: 0, 2: 0}
 
     # the position behind the tail is a marker; what comes behind it is not lost at a restart
-    link.desk.pause()
-    link.reconcile_until(lambda: link.desk.link.state is State.PAUSED)
+    link.harness.pause()
+    link.reconcile_until(lambda: link.harness.link.state is State.PAUSED)
     link.produce((0, b"later", b"later", None))
-    link.desk.resume()
+    link.harness.resume()
     link.reconcile_until(link.caught_up)
     assert_exact(link)
 
 
 def test_a_paused_link_stands_still_and_goes_on_where_it_stood(link: RealLink) -> None:
     link.produce(*[(n % 3, None, str(n).encode(), None) for n in range(3000)])
-    link.reconcile_until(lambda: link.desk.link.state is State.ACTIVE)
-    link.desk.pause()
-    link.reconcile_until(lambda: link.desk.link.state is State.PAUSED)
+    link.reconcile_until(lambda: link.harness.link.state is State.ACTIVE)
+    link.harness.pause()
+    link.reconcile_until(lambda: link.harness.link.state is State.PAUSED)
     stood = link.copy()
-    told = link.desk.said(LinkStopped)[-1].positions
+    told = link.harness.said(LinkStopped)[-1].positions
     assert told == {str(p): len(records) for p, records in stood.items() if records}
-    assert bindings_of(link.west, link.topic, link.desk.name) == set()
-    assert bindings_of(link.east, link.topic, link.desk.name) == set()
+    assert bindings_of(link.west, link.topic, link.harness.name) == set()
+    assert bindings_of(link.east, link.topic, link.harness.name) == set()
 
     link.produce(*[(n % 3, None, b"later", None) for n in range(300)])
     link.reconcile()
     assert link.copy() == stood
-    link.desk.resume()
+    link.harness.resume()
     link.reconcile_until(link.is_told)
     assert_exact(link)
     kinds = [kind for kind, _, _ in link.lineage.told if kind is not RunState.RUNNING]
@@ -110,35 +110,35 @@ def test_another_worker_finds_the_running_link_and_leaves_it(link: RealLink) -> 
     link.controller = link.new_controller()
     link.produce((1, b"k", b"v", None))
     link.reconcile_until(link.caught_up)
-    assert len(link.desk.said(LinkActivated)) == 1
-    assert link.desk.said(LinkFailed) == []
+    assert len(link.harness.said(LinkActivated)) == 1
+    assert link.harness.said(LinkFailed) == []
 
 
 def test_the_floor_and_the_lineage_follow_the_copy(link: RealLink) -> None:
     link.produce(*[(n % 3, None, b"v", None) for n in range(30)])
-    link.reconcile_until(lambda: link.desk.link.positions.get("2") == 10)
-    assert link.desk.said(LinkAdvanced)
+    link.reconcile_until(lambda: link.harness.link.positions.get("2") == 10)
+    assert link.harness.said(LinkAdvanced)
     link.reconcile_until(
         lambda: bool(link.lineage.told) and link.lineage.told[-1][0] is RunState.RUNNING
     )
     runs = {run.run for _, run, _ in link.lineage.told}
-    assert runs == {link.desk.link.run}
+    assert runs == {link.harness.link.run}
 
 
 def test_a_removed_link_purges_its_copy_and_its_principals(link: RealLink) -> None:
     link.produce((0, b"k", b"v", None))
     link.reconcile_until(link.caught_up)
-    topic_id, writer = link.west.topic(link.topic).id, link.desk.link.principal
-    link.desk.remove()
-    link.reconcile_until(lambda: link.desk.link.state is State.REMOVED)
-    assert link.desk.link.copy is Copy.PURGED
-    assert link.desk.said(CopyPurged)[-1].topic_id == topic_id
+    topic_id, writer = link.west.topic(link.topic).id, link.harness.link.principal
+    link.harness.remove()
+    link.reconcile_until(lambda: link.harness.link.state is State.REMOVED)
+    assert link.harness.link.copy is Copy.PURGED
+    assert link.harness.said(CopyPurged)[-1].topic_id == topic_id
     assert link.west.topic(link.topic) is None
     for admin in link.admins.values():
-        assert bindings_of(admin, link.topic, link.desk.name) == set()
+        assert bindings_of(admin, link.topic, link.harness.name) == set()
         assert admin.rights(principal=writer) == set()
 
-    link.desk.create()
+    link.harness.create()
     link.reconcile_until(link.caught_up)
     assert_exact(link)
 
@@ -146,14 +146,14 @@ def test_a_removed_link_purges_its_copy_and_its_principals(link: RealLink) -> No
 def test_a_retained_copy_stays_frozen_and_can_be_taken_up_again(link: RealLink) -> None:
     link.produce((0, b"k", b"1", None))
     link.reconcile_until(link.caught_up)
-    link.desk.remove(OnRevoke.RETAIN)
-    link.reconcile_until(lambda: link.desk.link.state is State.REMOVED)
-    assert link.desk.said(CopyRetained)[-1].topic_id == link.west.topic(link.topic).id
+    link.harness.remove(OnRevoke.RETAIN)
+    link.reconcile_until(lambda: link.harness.link.state is State.REMOVED)
+    assert link.harness.said(CopyRetained)[-1].topic_id == link.west.topic(link.topic).id
     link.produce((0, b"k", b"2", None))
     link.reconcile()
     assert count(link.copy()) == 1
 
-    link.desk.create()
+    link.harness.create()
     link.reconcile_until(link.caught_up)
     assert_exact(link)
 
@@ -162,10 +162,10 @@ def test_a_copy_is_purged_although_it_has_an_unexpected_reader(link: RealLink) -
     link.produce((0, b"k", b"v", None))
     link.reconcile_until(link.caught_up)
     link.west.grant(reader("mallory", link.topic))
-    link.desk.remove()
-    link.reconcile_until(lambda: link.desk.link.state is State.REMOVED)
+    link.harness.remove()
+    link.reconcile_until(lambda: link.harness.link.state is State.REMOVED)
     assert link.west.topic(link.topic) is None
-    assert link.desk.said(CopyPurged)[-1].unexpected_readers == ["mallory"]
+    assert link.harness.said(CopyPurged)[-1].unexpected_readers == ["mallory"]
 
 
 def test_nothing_is_removed_while_a_granted_reader_may_read_the_copy(link: RealLink) -> None:
@@ -173,13 +173,13 @@ def test_nothing_is_removed_while_a_granted_reader_may_read_the_copy(link: RealL
     link.reconcile_until(link.caught_up)
     right = reader("west.analytics", link.topic)
     link.west.grant(right)
-    link.desk.grant("west.analytics")
-    link.desk.remove()
-    link.reconcile_until(lambda: link.desk.link.failure_code == "readers_remain")
-    assert "west.analytics" in link.desk.link.failure
+    link.harness.grant("west.analytics")
+    link.harness.remove()
+    link.reconcile_until(lambda: link.harness.link.failure_code == "readers_remain")
+    assert "west.analytics" in link.harness.link.failure
     assert link.west.topic(link.topic) is not None
     link.west.withdraw(right)
-    link.reconcile_until(lambda: link.desk.link.state is State.REMOVED)
+    link.reconcile_until(lambda: link.harness.link.state is State.REMOVED)
     assert link.west.topic(link.topic) is None
 
 
@@ -203,14 +203,14 @@ def test_a_copy_that_lives_but_does_not_move_is_started_anew(link: RealLink) -> 
     link.pace = replace(link.pace, stall=3)
     link.controller.close()
     link.controller = link.new_controller()
-    link.west.withdraw(bindings_of(link.west, link.topic, link.desk.name))
+    link.west.withdraw(bindings_of(link.west, link.topic, link.harness.name))
     link.produce((0, b"k", b"2", None))
     link.reconcile_until(link.caught_up)
     assert_exact(link)
     # its restart may be slow as well
-    assert {fault.code for fault in link.desk.said(LinkFailed)} == {"query_stalled"}
-    link.reconcile_until(lambda: link.desk.link.state is State.ACTIVE)
-    assert link.desk.link.failure is None
+    assert {fault.code for fault in link.harness.said(LinkFailed)} == {"query_stalled"}
+    link.reconcile_until(lambda: link.harness.link.state is State.ACTIVE)
+    assert link.harness.link.failure is None
 
 
 def test_no_password_is_found_in_the_servers_log(link: RealLink) -> None:
@@ -226,15 +226,15 @@ def test_no_password_is_found_in_the_servers_log(link: RealLink) -> None:
         admin.connection = noted
     link.produce((0, b"k", b"v", None))
     link.reconcile_until(link.caught_up)
-    link.west.withdraw(bindings_of(link.west, link.topic, link.desk.name))
+    link.west.withdraw(bindings_of(link.west, link.topic, link.harness.name))
 
     def failed() -> bool:
         # Spark notices with the next record that the last one was refused
         link.produce((0, b"k", b"v", None))
-        return bool(link.desk.said(LinkFailed))
+        return bool(link.harness.said(LinkFailed))
 
     link.reconcile_until(failed)
-    fault = link.desk.said(LinkFailed)[-1]
+    fault = link.harness.said(LinkFailed)[-1]
     assert fault.code == "query_failed"
     assert "TopicAuthorizationException" in fault.reason
     text = spark_log(link.endpoints)
@@ -242,7 +242,7 @@ def test_no_password_is_found_in_the_servers_log(link: RealLink) -> None:
     assert len(passwords) >= 2
     for password in passwords:
         assert password not in text
-        assert all(password not in str(fact) for fact in link.desk.facts)
+        assert all(password not in str(fact) for fact in link.harness.facts)
 
 
 def test_lineage_lands_on_its_topic_under_the_runs_id(link: RealLink) -> None:
@@ -254,10 +254,10 @@ def test_lineage_lands_on_its_topic_under_the_runs_id(link: RealLink) -> None:
     ((key, value),) = [
         record[1:3] for records in link.source().values() for record in records if record[1] != b"k"
     ]
-    assert key == link.desk.link.run.encode()
+    assert key == link.harness.link.run.encode()
     told = json.loads(value)
-    assert (told["eventType"], told["run"]["runId"]) == ("START", link.desk.link.run)
-    assert told["job"]["name"] == link.desk.name
+    assert (told["eventType"], told["run"]["runId"]) == ("START", link.harness.link.run)
+    assert told["job"]["name"] == link.harness.name
 
 
 def test_lineage_that_cannot_be_written_stops_nothing(link: RealLink) -> None:
@@ -297,13 +297,13 @@ def test_a_value_that_fails_a_query_is_in_a_local_file_and_not_on_the_log(
     monkeypatch.setattr(CopyPlan, "work", lambda *_: Casting(link.topic))
     link.produce((0, b"k", b"7", None), (0, b"k", value.encode(), None))
     with capture_logs() as lines:
-        link.reconcile_until(lambda: bool(link.desk.said(LinkFailed)))
-    fault = link.desk.said(LinkFailed)[-1]
+        link.reconcile_until(lambda: bool(link.harness.said(LinkFailed)))
+    fault = link.harness.said(LinkFailed)[-1]
     assert (fault.code, "CAST_INVALID_INPUT" in fault.reason) == ("query_failed", True)
     for part in ("4711", "Anna", "0815"):
-        told = (link.desk.facts, link.desk.image, link.lineage.told, lines)
+        told = (link.harness.facts, link.harness.image, link.lineage.told, lines)
         assert part not in repr(told)
-    path = errors.path("link", link.desk.name, fault.code)
+    path = errors.path("link", link.harness.name, fault.code)
     assert "4711" in path.read_text()
     assert path.stat().st_mode & 0o777 == 0o600
     assert str(path) in repr(lines)

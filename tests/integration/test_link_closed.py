@@ -26,20 +26,22 @@ def paused(link: RealLink) -> RealLink:
     """A link that copied 20 records and stands still."""
     link.produce(*[(n % 2, None, b"v", None) for n in range(20)])
     link.reconcile_until(link.caught_up)
-    link.desk.pause()
-    link.reconcile_until(lambda: link.desk.link.state is State.PAUSED)
+    link.harness.pause()
+    link.reconcile_until(lambda: link.harness.link.state is State.PAUSED)
     return link
 
 
 def assert_closed(link: RealLink, code: str) -> None:
-    link.reconcile_until(lambda: any(not fault.retriable for fault in link.desk.said(LinkFailed)))
+    link.reconcile_until(
+        lambda: any(not fault.retriable for fault in link.harness.said(LinkFailed))
+    )
     # on a busy machine the copy may have stalled before
-    final = [fault.code for fault in link.desk.said(LinkFailed) if not fault.retriable]
+    final = [fault.code for fault in link.harness.said(LinkFailed) if not fault.retriable]
     assert final == [code]
     engine = link.new_engine()
-    assert engine.states().get(link.desk.name, ()) == ()
+    assert engine.states().get(link.harness.name, ()) == ()
     engine.close()
-    rights = bindings_of(link.west, link.topic, link.desk.name)
+    rights = bindings_of(link.west, link.topic, link.harness.name)
     assert not [found for found in rights if found.operation is Operation.WRITE]
 
 
@@ -52,23 +54,23 @@ def empty(link: RealLink, admin, partitions: int = 2) -> None:
 
 def test_an_emptied_copy_is_lost(paused: RealLink) -> None:
     empty(paused, paused.west)
-    paused.desk.resume()
+    paused.harness.resume()
     assert_closed(paused, "destination_lost")
 
 
 def test_a_link_goes_on_where_its_source_was_emptied_as_well(paused: RealLink) -> None:
     empty(paused, paused.east)
     empty(paused, paused.west)
-    paused.desk.resume()
-    paused.reconcile_until(lambda: paused.desk.link.state is State.ACTIVE)
+    paused.harness.resume()
+    paused.reconcile_until(lambda: paused.harness.link.state is State.ACTIVE)
     paused.produce(*[(n % 2, None, b"new", None) for n in range(4)])
     paused.reconcile_until(lambda: count(paused.copy()) == 4)
-    assert not paused.desk.said(LinkFailed)
+    assert not paused.harness.said(LinkFailed)
 
 
 def test_a_copy_that_was_made_anew_is_lost(paused: RealLink) -> None:
     paused.recreate(paused.west)
-    paused.desk.resume()
+    paused.harness.resume()
     assert_closed(paused, "destination_lost")
     assert count(paused.copy()) == 0
 
@@ -77,7 +79,7 @@ def test_a_strangers_record_at_the_end_closes_the_link(paused: RealLink) -> None
     producer = Producer(paused.west.login.config())
     producer.produce(paused.topic, b"not ours", partition=1)
     assert producer.flush(10) == 0
-    paused.desk.resume()
+    paused.harness.resume()
     assert_closed(paused, "destination_foreign")
     assert count(paused.copy()) == 21
 
@@ -91,7 +93,7 @@ def test_a_strangers_topic_is_never_written(link: RealLink) -> None:
 
 def test_a_source_that_was_made_anew_closes_the_link(paused: RealLink) -> None:
     paused.recreate(paused.east)
-    paused.desk.resume()
+    paused.harness.resume()
     assert_closed(paused, "source_recreated")
 
 
@@ -101,7 +103,7 @@ def test_records_that_the_source_lost_before_they_were_copied_close_the_link(
     paused.produce(*[(n % 2, None, b"v", None) for n in range(20)])
     empty(paused, paused.east)
     paused.produce(*[(n % 2, None, b"v", None) for n in range(20)])
-    paused.desk.resume()
+    paused.harness.resume()
     assert_closed(paused, "source_gap")
 
 

@@ -33,7 +33,7 @@ class RealEngine(EngineContract):
 
     def spec(self, writer: str, *, may_write: bool = True) -> CopySpec:
         link, topic = self.link, self.link.topic
-        writer = fresh_writer(link.desk.name)
+        writer = fresh_writer(link.harness.name)
         passwords = secrets.token_hex(8), secrets.token_hex(8)
         link.east.set_password(writer, passwords[0])
         link.west.set_password(writer, passwords[1])
@@ -41,7 +41,7 @@ class RealEngine(EngineContract):
         link.west.grant([writing(writer, topic) if may_write else claim(writer, topic)])
         self.allow_more(writer)
         spec = CopySpec(
-            link=link.desk.name,
+            link=link.harness.name,
             writer=writer,
             source=link.east.connection(writer, passwords[0]),
             source_topic=topic,

@@ -45,12 +45,12 @@ def remains(link: RealMirror) -> list[str]:
             str(one)
             for admin in link.admins.values()
             for one in admin.rights()
-            if fence.is_writer(one.principal, link.desk.name)
+            if fence.is_writer(one.principal, link.harness.name)
         ),
         *(
             str(found)
             for found in link.endpoints.connect_secrets.rglob("mesh.link.*")
-            if fence.is_writer(found.name, link.desk.name)
+            if fence.is_writer(found.name, link.harness.name)
         ),
     ]
 
@@ -108,7 +108,7 @@ def test_aborted_transactions_of_the_source_do_not_arrive(link: RealMirror) -> N
 def test_nothing_is_lost_or_doubled_when_connect_is_killed(
     link: RealMirror, connect_pid: Callable[[], int | None]
 ) -> None:
-    link.reconcile_until(lambda: link.desk.link.state is State.ACTIVE, 90)
+    link.reconcile_until(lambda: link.harness.link.state is State.ACTIVE, 90)
     for turn in range(2):
         link.produce(*[(n % 3, b"%d" % n, b"%d" % turn, None) for n in range(20_000)])
         victim = connect_pid()
@@ -126,14 +126,14 @@ def test_spark_and_mirrormaker_hand_a_copy_over_to_each_other(link: RealMirror) 
     for turn, engine in enumerate(turns):
         link.produce(*[(n % 3, b"%d" % turn, b"%d" % n, None) for n in range(300)])
         if engine is not None:
-            link.desk.resume(engine)
+            link.harness.resume(engine)
         link.reconcile_until(link.caught_up, 90)
-        link.desk.pause()
-        link.reconcile_until(lambda: link.desk.link.state is State.PAUSED, 60)
+        link.harness.pause()
+        link.reconcile_until(lambda: link.harness.link.state is State.PAUSED, 60)
         assert remains(link) == []
     assert_exact(link)
-    assert len(link.desk.said(LinkActivated)) >= len(turns)
-    assert not [fault for fault in link.desk.said(LinkFailed) if not fault.retriable]
+    assert len(link.harness.said(LinkActivated)) >= len(turns)
+    assert not [fault for fault in link.harness.said(LinkFailed) if not fault.retriable]
 
 
 def test_a_killed_controllers_copy_is_taken_over(link: RealMirror) -> None:
@@ -143,33 +143,33 @@ def test_a_killed_controllers_copy_is_taken_over(link: RealMirror) -> None:
     link.controller = link.new_controller()
     link.produce((1, b"k", b"2", None))
     link.reconcile_until(link.caught_up, 60)
-    assert len(link.desk.said(LinkActivated)) == 1
+    assert len(link.harness.said(LinkActivated)) == 1
 
 
 def test_a_removed_link_leaves_nothing_behind(link: RealMirror) -> None:
     link.produce((0, b"k", b"v", None))
     link.reconcile_until(link.caught_up, 90)
-    link.desk.remove()
-    link.reconcile_until(lambda: link.desk.link.state is State.REMOVED, 60)
-    assert link.desk.said(CopyPurged)
+    link.harness.remove()
+    link.reconcile_until(lambda: link.harness.link.state is State.REMOVED, 60)
+    assert link.harness.said(CopyPurged)
     assert link.west.topic(link.topic) is None
     assert remains(link) == []
-    assert link.new_mirror().states().get(link.desk.name) is None
+    assert link.new_mirror().states().get(link.harness.name) is None
 
 
 def test_records_that_are_gone_before_they_were_copied_close_the_link(link: RealMirror) -> None:
     link.produce(*[(n % 3, None, b"v", None) for n in range(30)])
     link.reconcile_until(link.caught_up, 90)
-    link.desk.pause()
-    link.reconcile_until(lambda: link.desk.link.state is State.PAUSED, 60)
+    link.harness.pause()
+    link.reconcile_until(lambda: link.harness.link.state is State.PAUSED, 60)
     link.produce(*[(n % 3, None, b"v", None) for n in range(30)])
     client = AdminClient(link.east.login.config())
     wanted = [TopicPartition(link.topic, partition, -1) for partition in range(3)]
     for answer in client.delete_records(wanted).values():
         answer.result(10)
-    link.desk.resume()
+    link.harness.resume()
     link.reconcile_until(
-        lambda: any(not fault.retriable for fault in link.desk.said(LinkFailed)), 90
+        lambda: any(not fault.retriable for fault in link.harness.said(LinkFailed)), 90
     )
-    assert link.desk.said(LinkFailed)[-1].code == "source_gap"
-    assert link.new_mirror().states().get(link.desk.name) is None
+    assert link.harness.said(LinkFailed)[-1].code == "source_gap"
+    assert link.new_mirror().states().get(link.harness.name) is None

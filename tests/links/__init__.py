@@ -1,1 +1,1 @@
-"""What tests of links share: a desk that plays the log, and ends in memory or on real servers."""
+"""What tests of links share: a harness in place of the log, ends in memory or on real servers."""

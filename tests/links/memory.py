@@ -27,7 +27,7 @@ from spark_streams.errors import EngineError
 from spark_streams.last import Last
 from spark_streams.log import LAST_S, Ahead, Bounds
 from spark_streams.provenance import HEADER, Provenance
-from tests.links.desk import Desk
+from tests.links.harness import ControllerHarness
 from tests.links.real import LineageList
 
 QUICK = Pace(look=0, advance=0, lineage=0, quiet=0, retry_first=0, retry_most=0, stall=5, grace=5)
@@ -427,7 +427,7 @@ class MemoryLink:
             Cluster(found.name, found.bootstrap_servers, "admin", "env:NONE", 0)
             for found in self.clusters.values()
         ]
-        self.desk = Desk(registered, self.topic, self.topic, by)
+        self.harness = ControllerHarness(registered, self.topic, self.topic, by)
         self.lineage = LineageList()
         self.time = 100.0
         self.pace: dict[str, float] = {}
@@ -460,9 +460,9 @@ class MemoryLink:
     def destination(self) -> MemoryTopic:
         return self.west.topics[self.topic]
 
-    def reconcile(self, leadership: Desk | None = None) -> None:
+    def reconcile(self, leadership: ControllerHarness | None = None) -> None:
         self.time += 1
-        self.controller.reconcile(self.desk.image, leadership or self.desk)
+        self.controller.reconcile(self.harness.image, leadership or self.harness)
 
     def produce(self, count: int, partition: int | None = None) -> None:
         for n in range(count):

@@ -25,7 +25,7 @@ from processors.mirror.engine import MirrorEngine
 from processors.spark.error_files import ErrorFiles
 from projections.identity import Cluster
 from spark_streams.spark import SparkEngine
-from tests.links.desk import Desk
+from tests.links.harness import ControllerHarness
 from tests.mesh_fixtures import TESTERS, connect_worker, domain_server
 
 QUICK = Pace(look=0.2, advance=0.5, lineage=0.5, retry_first=0.2, retry_most=2, stall=30, grace=0.5)
@@ -71,7 +71,7 @@ class RealLink:
             Cluster(name, one.bootstrap_servers, one.admin_user, one.admin_password, 0)
             for name, one in sorted(endpoints.clusters.items())
         ]
-        self.desk = Desk(clusters, self.topic, self.topic, self.engine)
+        self.harness = ControllerHarness(clusters, self.topic, self.topic, self.engine)
         self.lineage = LineageList()
         self.controller = self.new_controller()
 
@@ -110,7 +110,7 @@ class RealLink:
         """What links by MirrorMaker are kept with."""
 
     def reconcile(self) -> None:
-        self.controller.reconcile(self.desk.image, self.desk)
+        self.controller.reconcile(self.harness.image, self.harness)
 
     def reconcile_until(self, condition: Callable[[], bool], timeout: float = 120) -> None:
         """Let the controller look again and again until something is so."""
@@ -119,12 +119,14 @@ class RealLink:
             self.reconcile()
             return condition()
 
-        until(look, timeout, lambda: f"{self.desk.link}\n{self.desk.facts[-3:]}", self.pause_s)
+        until(
+            look, timeout, lambda: f"{self.harness.link}\n{self.harness.facts[-3:]}", self.pause_s
+        )
 
     def close(self) -> None:
         """Stop the query and delete both topics."""
         engine = self.new_engine()
-        engine.stop(self.desk.name)
+        engine.stop(self.harness.name)
         # an open client can keep Python from ending
         engine.close()
         self.controller.close()
@@ -165,7 +167,7 @@ class RealLink:
     def is_told(self) -> bool:
         """Whether it has caught up, and the lineage has its run, which the next look tells."""
         told = {run.run for _, run, _ in self.lineage.told}
-        return self.desk.link.run in told and self.caught_up()
+        return self.harness.link.run in told and self.caught_up()
 
 
 class RealMirror(RealLink):
@@ -183,11 +185,11 @@ class RealMirror(RealLink):
         return MirrorEngine(api, ConnectSecrets(self.endpoints.connect_secrets))
 
     def close(self) -> None:
-        self.new_mirror().stop(self.desk.name)
+        self.new_mirror().stop(self.harness.name)
         super().close()
         for admin in self.admins.values():
             admin.withdraw(
-                one for one in admin.rights() if fence.is_writer(one.principal, self.desk.name)
+                one for one in admin.rights() if fence.is_writer(one.principal, self.harness.name)
             )
 
     def copy(self) -> dict[int, list[Record]]:

@@ -22,10 +22,10 @@ from projections.deciding.unusable import Run
 from projections.deciding.verdict import Accepted, Quarantined, Rejected, Verdict
 from projections.image import Image
 from projections.replay import entry_of
-from tests import paper_story as story
+from tests import sample_history as story
 from tests.fixtures import recording
+from tests.memory_log import MemoryLog, open_offsets
 from tests.oracle.oracle import ImpossibleError, Plain, tell
-from tests.paper_log import PaperLog, open_offsets
 
 CLUSTERS = st.sampled_from(["west", "west", "west", "east"])
 PRODUCTS = st.sampled_from(["east.users", "east.users", "east.orders", "west.notes"])
@@ -46,7 +46,7 @@ ANY = st.integers(0, 10_000)
 SLIPS = st.sampled_from([0, 0, -1, 1])
 """By how much a fact misses the present generation or incarnation."""
 VERDICTS: list[Verdict] = [Accepted(), Accepted(), Rejected("no", "no"), Quarantined("odd", "odd")]
-SCENES: list[list[Callable[[PaperLog], object]]] = [
+SCENES: list[list[Callable[[MemoryLog], object]]] = [
     [],
     [story.domains],
     [story.published],
@@ -184,12 +184,12 @@ class AnyLog(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.log = PaperLog()
+        self.log = MemoryLog()
         self.plain: list[Plain] = []
         self.epochs: list[int] = [-1]
 
     @initialize(scenes=st.sampled_from(SCENES))
-    def begin(self, scenes: list[Callable[[PaperLog], object]]) -> None:
+    def begin(self, scenes: list[Callable[[MemoryLog], object]]) -> None:
         for scene in scenes:
             scene(self.log)
         self.epochs.append(self.log.epoch)
@@ -428,7 +428,7 @@ def test_reports_of_every_kind_have_every_field() -> None:
 
 @pytest.mark.parametrize("name", recording.names())
 def test_fold_and_oracle_agree_on_every_prefix_of_a_recorded_log(name: str) -> None:
-    log, told = PaperLog(founded=False), []
+    log, told = MemoryLog(founded=False), []
     for record in recording.load(name):
         told.append(plain(record, log.image))
         log.records.append(record)

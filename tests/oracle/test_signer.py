@@ -3,7 +3,7 @@
 from mesh_events.codec import Wire
 from mesh_events.record import SIGNATURE, SIGNER
 from tests.faults.oracle import signer_of
-from tests.paper_log import key
+from tests.memory_log import key
 
 KEY, VALUE = b"domain/east", b"\x00\x00\x00\x00\x07said"
 

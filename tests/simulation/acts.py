@@ -15,7 +15,7 @@ from mesh_events.meta import MESH_DOMAIN, derived_id
 from processors.clusters.drift import Policy
 from processors.clusters.rights import reader
 from tests.links.memory import MemoryTopic
-from tests.paper_log import at, key, meta
+from tests.memory_log import at, key, meta
 from tests.simulation.interrupts import Fault, Interrupt
 from tests.simulation.world import APPLICATIONS, NAMES, PRODUCTS, Act, World
 

@@ -1,11 +1,11 @@
-"""Time as the log on paper has it, and clocks that are wrong: the broker's and the workers'."""
+"""Time as the log in memory has it, and clocks that are wrong: the broker's and the workers'."""
 
 from mesh_events.record import Record
 from projections.image import TOLERANCE_MS
-from tests.paper_log import PaperLog
+from tests.memory_log import MemoryLog
 
 
-class ClockedLog(PaperLog):
+class ClockedLog(MemoryLog):
     """A log on a broker whose clock may be wrong; `now` is the right time, ms.
 
     `off` is how far the broker's clock is ahead of it, ms. `moments` holds the right time at which

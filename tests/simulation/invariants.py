@@ -21,8 +21,8 @@ from projections.image import TOLERANCE_MS, Image
 from projections.rows import row
 from self_service.cli.verification.rejudging import Judgements
 from spark_streams.provenance import HEADER
+from tests.memory_log import open_offsets
 from tests.oracle.oracle import DECISIONS, Plain, tell
-from tests.paper_log import open_offsets
 from tests.simulation.world import PRODUCTS, World
 
 HOUR = 3_600_000

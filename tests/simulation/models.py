@@ -19,16 +19,16 @@ from spark_streams.engine import CopySpec, States
 from spark_streams.last import Last
 from spark_streams.log import Ahead, Bounds
 from tests.links.memory import MemoryCluster, MemoryEngine, MemoryLogs
-from tests.paper_log import PaperLog, record_of, sign
+from tests.memory_log import MemoryLog, record_of, sign
 from tests.simulation.interrupts import Interrupts
 
 
 class Writer:
-    """Appends to the log on paper, as one worker's `LogWriter`."""
+    """Appends to the log in memory, as one worker's `LogWriter`."""
 
     def __init__(
         self,
-        log: PaperLog,
+        log: MemoryLog,
         interrupts: Interrupts,
         key: SigningKey,
         may_act: Callable[[str], None] = lambda _: None,

@@ -26,7 +26,7 @@ from projections.deciding import unusable
 from projections.deciding.intents import Intents
 from projections.identity import Identity
 from projections.image import Image
-from tests.paper_log import record_of, sign
+from tests.memory_log import record_of, sign
 from tests.simulation import models
 
 Plant = Callable[[pytest.MonkeyPatch], None]

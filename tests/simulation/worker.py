@@ -30,7 +30,7 @@ from projections.image import Image
 from projections.integrity.chain import Chain
 from tests.links.memory import QUICK
 from tests.links.real import LineageList
-from tests.paper_log import key
+from tests.memory_log import key
 from tests.simulation.interrupts import DiedError, Interrupts
 from tests.simulation.models import Admin, Engine, Logs, Rows, Secrets, Writer
 

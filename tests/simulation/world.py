@@ -14,9 +14,9 @@ from processors.clusters.rights import Binding
 from processors.log.fold_start import Start
 from projections.image import Image
 from projections.integrity.tree import CompactRange
-from tests import paper_story as story
+from tests import sample_history as story
 from tests.links.memory import MemoryCluster, MemoryEngine
-from tests.paper_log import PaperLog
+from tests.memory_log import MemoryLog
 from tests.simulation.clock import ClockedLog, SimClock
 from tests.simulation.interrupts import Fault, Interrupts
 from tests.simulation.models import Registry, RowTopics
@@ -186,7 +186,7 @@ class World:
 @cache
 def _prefix() -> tuple[list[Record], int, Image]:
     # not the foundation that other tests share: here signatures are made in another way
-    log = PaperLog(founded=False)
+    log = MemoryLog(founded=False)
     log.found()
     story.published(log)
     log.say(

@@ -40,7 +40,7 @@ from spark_streams.provenance import HEADER, Origin, Provenance
 from spark_streams.sql.running import work
 from spark_streams.sql.running.frame import Result
 from spark_streams.standing import AGAIN
-from tests.links.desk import meta
+from tests.links.harness import meta
 from tests.links.memory import QUICK, Headers, MemoryCluster, MemoryLogs
 from tests.links.real import LineageList
 
@@ -221,7 +221,7 @@ class Registry:
             self.register_text(subject, text)
 
 
-class Desk:
+class ControllerHarness:
     """A Leadership whose log is a list, over one statement."""
 
     epoch = 0
@@ -348,10 +348,10 @@ class MemoryStatement:
         self.east = MemoryCluster("east")
         self.east.create_topic(STREAM, partitions, {})
         self.engine, self.registry = Engine(self.east), Registry()
-        self.desk = Desk(self.east)
+        self.harness = ControllerHarness(self.east)
         self.time = 100.0
         self.lineage = LineageList()
-        self.latest: Callable[[], Image] = lambda: self.desk.image
+        self.latest: Callable[[], Image] = lambda: self.harness.image
         self.controller = self.new_controller()
 
     def new_controller(self, most: int = MOST_PARTITIONS, **pace: float) -> StatementsController:
@@ -369,7 +369,7 @@ class MemoryStatement:
 
     def reconcile(self) -> None:
         self.time += 1
-        self.controller.reconcile(self.desk.image, self.desk)
+        self.controller.reconcile(self.harness.image, self.harness)
 
     def settle(self, rounds: int = 5) -> None:
         """Let controller and engine do all they can."""

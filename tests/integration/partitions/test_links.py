@@ -30,8 +30,8 @@ def test_partitions_added_under_load_reach_the_copy_in_order(link: RealLink) -> 
     link.produce(*numbered(8_000, 500, 5))
     link.reconcile_until(link.caught_up)
     assert_exact(link)
-    assert link.desk.said(LinkFailed) == []
-    assert [set(fact.positions) for fact in link.desk.said(LinkActivated)] == [
+    assert link.harness.said(LinkFailed) == []
+    assert [set(fact.positions) for fact in link.harness.said(LinkActivated)] == [
         {"0", "1", "2"},
         {"0", "1", "2", "3", "4"},
     ]
@@ -45,7 +45,7 @@ def test_a_source_above_the_limit_stops_its_link_until_it_is_raised(link: RealLi
     link.controller = link.new_controller()
     add_partitions(link.east.login, link.topic, 4)
     link.produce(*numbered(300, 400, 4))
-    link.reconcile_until(lambda: link.desk.link.failure_code == "too_many_partitions")
+    link.reconcile_until(lambda: link.harness.link.failure_code == "too_many_partitions")
     assert partitions_of(link) == 3
     rights = link.west.rights(topic=link.topic)
     assert not [one for one in rights if one.operation is Operation.WRITE]
@@ -54,7 +54,7 @@ def test_a_source_above_the_limit_stops_its_link_until_it_is_raised(link: RealLi
     link.controller = link.new_controller()
     link.reconcile_until(lambda: partitions_of(link) == 4 and link.caught_up())
     assert_exact(link)
-    assert [fact.code for fact in link.desk.said(LinkFailed)] == ["too_many_partitions"]
+    assert [fact.code for fact in link.harness.said(LinkFailed)] == ["too_many_partitions"]
 
 
 def test_partitions_added_while_a_link_is_paused_are_copied_when_it_goes_on(
@@ -62,16 +62,16 @@ def test_partitions_added_while_a_link_is_paused_are_copied_when_it_goes_on(
 ) -> None:
     link.produce(*numbered(0, 30, 3))
     link.reconcile_until(link.caught_up)
-    link.desk.pause()
-    link.reconcile_until(lambda: link.desk.link.state is State.PAUSED)
+    link.harness.pause()
+    link.reconcile_until(lambda: link.harness.link.state is State.PAUSED)
     add_partitions(link.east.login, link.topic, 4)
     link.produce(*numbered(30, 400, 4))
     link.reconcile()
     assert partitions_of(link) == 3
-    link.desk.resume()
+    link.harness.resume()
     link.reconcile_until(link.caught_up)
     assert_exact(link)
-    assert link.desk.said(LinkFailed) == []
+    assert link.harness.said(LinkFailed) == []
 
 
 def test_a_link_whose_source_grows_does_not_hold_up_another_one(

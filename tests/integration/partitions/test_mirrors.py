@@ -29,8 +29,8 @@ def test_partitions_added_under_load_reach_the_copy_in_order(link: RealMirror) -
     link.produce(*numbered(8_000, 500, 5))
     link.reconcile_until(link.caught_up, 90)
     assert_exact(link)
-    assert link.desk.said(LinkFailed) == []
-    assert [len(fact.positions) for fact in link.desk.said(LinkActivated)] == [3, 5]
+    assert link.harness.said(LinkFailed) == []
+    assert [len(fact.positions) for fact in link.harness.said(LinkActivated)] == [3, 5]
 
 
 def test_a_source_above_the_limit_stops_its_link_until_it_is_raised(
@@ -43,7 +43,7 @@ def test_a_source_above_the_limit_stops_its_link_until_it_is_raised(
     link.controller = link.new_controller()
     add_partitions(link.east.login, link.topic, 4)
     link.produce(*numbered(300, 400, 4))
-    link.reconcile_until(lambda: link.desk.link.failure_code == "too_many_partitions", 90)
+    link.reconcile_until(lambda: link.harness.link.failure_code == "too_many_partitions", 90)
     assert partitions_of(link) == 3
     rights = link.west.rights(topic=link.topic)
     assert not [one for one in rights if one.operation is Operation.WRITE]
@@ -52,7 +52,7 @@ def test_a_source_above_the_limit_stops_its_link_until_it_is_raised(
     link.controller = link.new_controller()
     link.reconcile_until(lambda: partitions_of(link) == 4 and link.caught_up(), 90)
     assert_exact(link)
-    assert [fact.code for fact in link.desk.said(LinkFailed)] == ["too_many_partitions"]
+    assert [fact.code for fact in link.harness.said(LinkFailed)] == ["too_many_partitions"]
 
 
 def test_spark_goes_on_with_partitions_that_were_added_while_the_link_was_paused(
@@ -60,11 +60,11 @@ def test_spark_goes_on_with_partitions_that_were_added_while_the_link_was_paused
 ) -> None:
     link.produce(*numbered(0, 300, 3))
     link.reconcile_until(link.caught_up, 90)
-    link.desk.pause()
-    link.reconcile_until(lambda: link.desk.link.state is State.PAUSED)
+    link.harness.pause()
+    link.reconcile_until(lambda: link.harness.link.state is State.PAUSED)
     add_partitions(link.east.login, link.topic, 4)
     link.produce(*numbered(300, 400, 4))
-    link.desk.resume(Engine.SPARK)
+    link.harness.resume(Engine.SPARK)
     link.reconcile_until(link.caught_up)
     assert_exact(link)
-    assert link.desk.said(LinkFailed) == []
+    assert link.harness.said(LinkFailed) == []

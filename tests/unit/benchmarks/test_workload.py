@@ -9,7 +9,7 @@ from projections.replay import replay
 from self_service.cli.verification.scope import Scope
 from self_service.cli.verification.verifier import verify
 
-FOUNDING = 8_000
+FOUNDATION = 8_000
 """More records than there are before the first story."""
 
 
@@ -17,7 +17,7 @@ def records(workload: Workload) -> list[Record]:
     """What the workload writes, 40 stories and more."""
     return [
         Record(offset, workload.time_ms, wire.key, wire.value, dict(wire.headers))
-        for offset, wire in enumerate(workload.records(FOUNDING + 40 * EVENTS_PER_STORY))
+        for offset, wire in enumerate(workload.records(FOUNDATION + 40 * EVENTS_PER_STORY))
     ]
 
 

@@ -9,7 +9,7 @@ import pytest
 from mesh_events.settings import Profile
 from mesh_events.signing import is_proven
 from self_service.cli.framework.exits import ExitCode
-from tests.paper_log import key
+from tests.memory_log import key
 from tests.unit.self_service.test_app import sdm
 
 ROOT = key("root").public

@@ -8,30 +8,30 @@ from mesh_events.record import FaultCode, Record
 from mesh_events.signing import MeshKeys
 from projections.deciding.verdict import Quarantined
 from self_service.cli.verification.verifier import verify
-from tests import paper_story as story
-from tests.paper_log import PaperLog, key
+from tests import sample_history as story
+from tests.memory_log import MemoryLog, key
 
 PRODUCTION, STAGING = key("root").public, key("staging root").public
 
 
 @pytest.fixture
-def production() -> PaperLog:
+def production() -> MemoryLog:
     return started("root")
 
 
 @pytest.fixture
-def staging() -> PaperLog:
+def staging() -> MemoryLog:
     return started("staging root")
 
 
-def started(root: str) -> PaperLog:
+def started(root: str) -> MemoryLog:
     """A mesh that differs from the other one by its root key only."""
-    log = PaperLog(root=root)
+    log = MemoryLog(root=root)
     story.published(log)
     return log
 
 
-def test_the_meshes_have_the_same_names_and_keys(production: PaperLog, staging: PaperLog) -> None:
+def test_the_meshes_have_the_same_names_and_keys(production: MemoryLog, staging: MemoryLog) -> None:
     roots = (production.image.identity, staging.image.identity)
     assert [one.root for one in roots] == [PRODUCTION, STAGING]
     production_keys, staging_keys = (set(one.keys) - {one.root} for one in roots)
@@ -39,7 +39,7 @@ def test_the_meshes_have_the_same_names_and_keys(production: PaperLog, staging: 
     assert roots[0].domains == roots[1].domains
 
 
-def test_an_intent_of_another_mesh_is_set_aside(production: PaperLog, staging: PaperLog) -> None:
+def test_an_intent_of_another_mesh_is_set_aside(production: MemoryLog, staging: MemoryLog) -> None:
     said = staging.say(intents.ApplicationRegistered, "east", application="east.app")
     staging.govern()
     assert "east.app" in staging.image.identity.applications
@@ -54,7 +54,9 @@ def test_an_intent_of_another_mesh_is_set_aside(production: PaperLog, staging: P
     assert "east.app" not in production.image.identity.applications
 
 
-def test_a_decision_of_another_mesh_has_no_effect(production: PaperLog, staging: PaperLog) -> None:
+def test_a_decision_of_another_mesh_has_no_effect(
+    production: MemoryLog, staging: MemoryLog
+) -> None:
     """The next decision of both would be the same record but for the mesh."""
     offsets = {
         log.say(intents.ApplicationRegistered, "east", application="east.app")
@@ -72,7 +74,7 @@ def test_a_decision_of_another_mesh_has_no_effect(production: PaperLog, staging:
 
 
 def test_a_root_record_of_another_mesh_changes_no_key(
-    production: PaperLog, staging: PaperLog
+    production: MemoryLog, staging: MemoryLog
 ) -> None:
     before = production.image.identity
     revoked = staging.revoke_key("governor", by=staging.root)
@@ -82,21 +84,21 @@ def test_a_root_record_of_another_mesh_changes_no_key(
     assert faults == [FaultCode.BAD_SIGNATURE] * 2
 
 
-def test_a_log_holds_under_its_own_root_only(staging: PaperLog) -> None:
+def test_a_log_holds_under_its_own_root_only(staging: MemoryLog) -> None:
     governor = key("governor").public
     assert not verify(staging.records, STAGING, governor).findings
     codes = {one.code for one in verify(staging.records, PRODUCTION, governor).findings}
     assert codes == {"foreign_root"}
 
 
-def test_a_signature_is_bound_to_the_mesh(staging: PaperLog) -> None:
+def test_a_signature_is_bound_to_the_mesh(staging: MemoryLog) -> None:
     record: Record = staging.records[-1]
     assert codec.has_valid_signature(record, STAGING)
     assert not codec.has_valid_signature(record, PRODUCTION)
     assert not codec.has_valid_signature(record, None)
 
 
-def fault(log: PaperLog, offset: int) -> FaultCode | None:
+def fault(log: MemoryLog, offset: int) -> FaultCode | None:
     """Why the undecided record at an offset counts for nothing; it is the last one of its run."""
     found = log.image.intents.unusable.fault_at(offset)
     return found.code if found is not None else None

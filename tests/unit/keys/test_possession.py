@@ -10,16 +10,16 @@ from mesh_events.record import FaultCode
 from mesh_events.signing import is_proven
 from projections.deciding.verdict import Accepted, Rejected, Verdict
 from projections.identity import Role
-from tests import paper_story as story
-from tests.paper_log import PaperLog, key
+from tests import sample_history as story
+from tests.memory_log import MemoryLog, key
 
 ROOT = key("root").public
 NEW, OTHER = key("new"), key("somebody else's")
 
 
 @pytest.fixture
-def log() -> PaperLog:
-    found = PaperLog()
+def log() -> MemoryLog:
+    found = MemoryLog()
     story.domains(found)
     return found
 
@@ -40,27 +40,27 @@ def proofs() -> list[str]:
 
 
 def registered(
-    log: PaperLog, proof: str, public: str = NEW.public, domain: str = "east"
+    log: MemoryLog, proof: str, public: str = NEW.public, domain: str = "east"
 ) -> Verdict:
     fields = {"domain": domain, "public_key": public, "proof": proof}
     return log.verdict(log.say(intents.KeyRegistered, domain, **fields))
 
 
-def test_a_key_with_its_own_proof_is_registered(log: PaperLog) -> None:
+def test_a_key_with_its_own_proof_is_registered(log: MemoryLog) -> None:
     assert registered(log, NEW.prove(ROOT, "east")) == Accepted()
     log.govern()
     assert log.image.identity.has_role(NEW.public, Role.DOMAIN)
 
 
 @pytest.mark.parametrize("proof", proofs())
-def test_a_domain_registers_no_key_that_it_does_not_hold(log: PaperLog, proof: str) -> None:
+def test_a_domain_registers_no_key_that_it_does_not_hold(log: MemoryLog, proof: str) -> None:
     verdict = registered(log, proof)
     assert isinstance(verdict, Rejected)
     assert verdict.code == "invalid_proof"
 
 
 @pytest.mark.parametrize("proof", proofs())
-def test_no_domain_joins_with_a_key_that_it_does_not_hold(log: PaperLog, proof: str) -> None:
+def test_no_domain_joins_with_a_key_that_it_does_not_hold(log: MemoryLog, proof: str) -> None:
     fields: dict[str, Any] = {"domain": "south", "owner": "team", "cluster": "east"}
     offset = log.operator(intents.DomainRegistered, **fields, public_key=NEW.public, proof=proof)
     verdict = log.verdict(offset)
@@ -68,7 +68,7 @@ def test_no_domain_joins_with_a_key_that_it_does_not_hold(log: PaperLog, proof: 
     assert verdict.code == "invalid_proof"
 
 
-def test_a_proof_that_stands_on_the_log_is_of_no_use_to_another_domain(log: PaperLog) -> None:
+def test_a_proof_that_stands_on_the_log_is_of_no_use_to_another_domain(log: MemoryLog) -> None:
     """East's own proof, copied before it was decided."""
     proof = NEW.prove(ROOT, "east")
     theirs = log.say(
@@ -81,7 +81,7 @@ def test_a_proof_that_stands_on_the_log_is_of_no_use_to_another_domain(log: Pape
 
 
 @pytest.mark.parametrize("role", [MeshRole.OPERATOR, MeshRole.GOVERNOR, MeshRole.CONTROLLER])
-def test_the_root_brings_in_no_key_without_its_proof(log: PaperLog, role: MeshRole) -> None:
+def test_the_root_brings_in_no_key_without_its_proof(log: MemoryLog, role: MeshRole) -> None:
     before = log.image.identity
     other_role = MeshRole.CONTROLLER if role is MeshRole.OPERATOR else MeshRole.OPERATOR
     for proof in ("", NEW.prove(ROOT, "mesh"), NEW.prove(ROOT, f"mesh/{other_role.lower()}")):
@@ -95,7 +95,7 @@ def test_the_root_brings_in_no_key_without_its_proof(log: PaperLog, role: MeshRo
     assert log.image.identity.has_role(NEW.public, Role(role.lower()))
 
 
-def test_nobody_takes_a_new_key_of_the_mesh_for_a_domain(log: PaperLog) -> None:
+def test_nobody_takes_a_new_key_of_the_mesh_for_a_domain(log: MemoryLog) -> None:
     """Who sees the root's record before it is folded knows the key and the mesh's proof."""
     offset = log.introduce_key(MeshRole.GOVERNOR, "new")
     introduced = log.event_at(offset)

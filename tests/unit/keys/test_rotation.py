@@ -15,10 +15,10 @@ from mesh_events.settings import Profile
 from mesh_events.signing import SigningKey
 from projections.identity import Identity, Role
 from self_service.cli.domain.key_rotation import Rotated, Rotation
-from tests.paper_log import Never, PaperLog, key
+from tests.memory_log import MemoryLog, Never, key
 
 
-def rotation(home: Path, log: PaperLog) -> Rotation:
+def rotation(home: Path, log: MemoryLog) -> Rotation:
     """A rotation of the operator's key that cannot write to the log."""
     never = cast("LogWriter", Never())
 
@@ -30,7 +30,7 @@ def rotation(home: Path, log: PaperLog) -> Rotation:
 
 def test_two_commands_do_not_change_a_key_at_once(tmp_path: Path) -> None:
     """The second one found the first one's files gone, which nobody expected."""
-    log, file = PaperLog(), tmp_path / "keys" / "operator.key"
+    log, file = MemoryLog(), tmp_path / "keys" / "operator.key"
     key("operator").save(file)
     first, second = rotation(tmp_path, log), rotation(tmp_path, log)
     with first._alone(), pytest.raises(RefusedError, match="another command changes") as refused:
@@ -44,9 +44,9 @@ class CutOffError(Exception):
 
 
 class PaperWriter:
-    """Appends to a paper log; ends before the record that is `left`, counted from 1."""
+    """Appends to a log in memory; ends before the record that is `left`, counted from 1."""
 
-    def __init__(self, log: PaperLog, left: int = 99) -> None:
+    def __init__(self, log: MemoryLog, left: int = 99) -> None:
         self._log, self._left = log, left
 
     def append(self, event: Event, _: SigningKey | None = None) -> None:
@@ -60,7 +60,7 @@ class Controller:
     """The home of a mesh whose controller's key is changed, or that of another role."""
 
     def __init__(self, home: Path, role: MeshRole = MeshRole.CONTROLLER) -> None:
-        self.home, self.log, self.role = home, PaperLog(), role
+        self.home, self.log, self.role = home, MemoryLog(), role
         self.log.start_governor()
         self.file = home / "keys" / f"{role.lower()}.key"
         key(role.lower()).save(self.file)

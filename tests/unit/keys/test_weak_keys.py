@@ -13,16 +13,16 @@ from mesh_events.signing import encode_public, is_public_key
 from projections.deciding.verdict import Rejected
 from projections.fold import apply
 from projections.image import EMPTY
-from tests import paper_story as story
-from tests.paper_log import PaperLog, key, record_of, sign
+from tests import sample_history as story
+from tests.memory_log import MemoryLog, key, record_of, sign
 from tests.unit.keys.weak_keys import UNREDUCED, WEAK, WEAK_TEXTS, forgery
 
 ROOT = key("root").public
 
 
 @pytest.fixture
-def log() -> PaperLog:
-    found = PaperLog()
+def log() -> MemoryLog:
+    found = MemoryLog()
     story.domains(found)
     return found
 
@@ -56,7 +56,7 @@ def test_an_unreduced_spelling_is_no_public_key() -> None:
     assert not any(is_public_key(encode_public(raw)) for raw in UNREDUCED)
 
 
-def test_what_is_signed_under_a_weak_key_is_set_aside(log: PaperLog) -> None:
+def test_what_is_signed_under_a_weak_key_is_set_aside(log: MemoryLog) -> None:
     intent = log.say(intents.ApplicationRegistered, "east", application="east.app")
     found = [signed_by_nobody(log.records[intent], raw) for raw in WEAK]
     forged = [one for one in found if one is not None]
@@ -69,7 +69,7 @@ def test_what_is_signed_under_a_weak_key_is_set_aside(log: PaperLog) -> None:
 
 
 @pytest.mark.parametrize("public", WEAK_TEXTS)
-def test_no_domain_registers_a_weak_key(log: PaperLog, public: str) -> None:
+def test_no_domain_registers_a_weak_key(log: MemoryLog, public: str) -> None:
     fields: dict[str, Any] = {"domain": "south", "owner": "team", "cluster": "east"}
     domain = log.operator(intents.DomainRegistered, **fields, public_key=public, proof="")
     second = log.say(intents.KeyRegistered, "east", domain="east", public_key=public, proof="")
@@ -80,7 +80,7 @@ def test_no_domain_registers_a_weak_key(log: PaperLog, public: str) -> None:
 
 
 @pytest.mark.parametrize("public", WEAK_TEXTS)
-def test_the_mesh_itself_gets_no_weak_key(log: PaperLog, public: str) -> None:
+def test_the_mesh_itself_gets_no_weak_key(log: MemoryLog, public: str) -> None:
     before = log.image.identity
     event = log.make(MeshKeyIntroduced, "mesh", role=MeshRole.GOVERNOR, public_key=public, proof="")
     offset = log.append(event, by="root")
@@ -92,7 +92,7 @@ def test_the_mesh_itself_gets_no_weak_key(log: PaperLog, public: str) -> None:
 
 @pytest.mark.parametrize("role", ["operator_key", "governor_key", "controller_key"])
 def test_no_mesh_is_founded_with_a_weak_key(role: str) -> None:
-    log = PaperLog()
+    log = MemoryLog()
     founded = log.event_at(log.records[-1].offset)
     assert isinstance(founded, MeshFounded)
     log.records.pop()
@@ -106,7 +106,7 @@ def test_no_mesh_is_founded_with_a_weak_key(role: str) -> None:
 
 def test_no_log_has_a_weak_root() -> None:
     """Not even where the library takes its signature in a mesh of its own."""
-    record = PaperLog().records[0]
+    record = MemoryLog().records[0]
     text = b"streaming-data-mesh record v1\0%b\0\0\0\x0d%b%b"
     forged = 0
     for raw in WEAK:

@@ -18,9 +18,9 @@ from mesh_events.facts import CredentialsIssued
 from mesh_events.meta import Event
 from mesh_events.record import Entry, FaultCode, Record
 from mesh_events.topics import MAX_INTENT_BYTES, MAX_RECORD_BYTES
-from tests.paper_log import SCHEMA_IDS, PaperLog, key, record_of, resigned, sign
+from tests.memory_log import SCHEMA_IDS, MemoryLog, key, record_of, resigned, sign
 
-LOG = PaperLog()
+LOG = MemoryLog()
 SCHEMAS = dict(LOG.image.schemas)
 EVENT = LOG.make(
     intents.AccessRequested,

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from mesh_events.decisions import RecordsSetAside
-from tests.paper_log import meta
+from tests.memory_log import meta
 
 RANGE = RecordsSetAside(
     meta=meta("mesh", "01a0c451-0000-7000-8000-000000000000", 0),

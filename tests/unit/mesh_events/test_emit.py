@@ -18,8 +18,8 @@ from mesh_events.record import FaultCode, Record
 from mesh_events.signing import MeshKeys
 from mesh_events.topics import MAX_INTENT_BYTES
 from projections.deciding.verdict import Accepted, Quarantined, Rejected, Verdict
-from tests import paper_story as story
-from tests.paper_log import PaperLog, key, resigned
+from tests import sample_history as story
+from tests.memory_log import MemoryLog, key, resigned
 
 if TYPE_CHECKING:
     from mesh_events.schema.registry import Registry
@@ -42,9 +42,9 @@ class Asked(Mapping[int, str]):
         return len(self._schemas)
 
 
-def decided() -> tuple[PaperLog, int, Record]:
+def decided() -> tuple[MemoryLog, int, Record]:
     """A log, the offset of an intent on it, and the record of the decision."""
-    log = PaperLog()
+    log = MemoryLog()
     offset = log.say(intents.ApplicationRegistered, "east", application="east.app")
     log.accept(offset)
     return log, offset, log.records[-1]
@@ -76,7 +76,7 @@ def test_without_a_governors_key_nothing_is_a_decision() -> None:
 
 
 def watched(
-    log: PaperLog,
+    log: MemoryLog,
     offset: int,
     read: list[tuple[int, int]] | None = None,
     asked: list[str] | None = None,
@@ -107,7 +107,7 @@ SET_ASIDE = Quarantined(FaultCode.FORGED, "it is not the controller's")
 
 @pytest.mark.parametrize("verdict", [Accepted(), REFUSED, SET_ASIDE])
 def test_the_decision_of_a_governor_that_was_replaced_is_not_told(verdict: Verdict) -> None:
-    log = PaperLog()
+    log = MemoryLog()
     replaced = log.start_governor()
     offset = log.say(intents.ApplicationRegistered, "east", application="east.app")
     log.start_governor()
@@ -122,7 +122,7 @@ def test_the_decision_of_a_governor_that_was_replaced_is_not_told(verdict: Verdi
 @pytest.mark.parametrize("revoked_first", [True, False])
 def test_nothing_counts_behind_the_revocation_of_the_governors_key(revoked_first: bool) -> None:
     """Who holds the key that was revoked starts an epoch with it, and accepts."""
-    log = PaperLog()
+    log = MemoryLog()
     log.introduce_key(MeshRole.GOVERNOR, "governor-2")
     application = {"application": "east.app"}
     offset = -1 if revoked_first else log.say(intents.ApplicationRegistered, "east", **application)
@@ -141,7 +141,7 @@ def test_nothing_counts_behind_the_revocation_of_the_governors_key(revoked_first
 
 
 def test_a_decision_in_front_of_the_revocation_of_its_key_is_told() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     log.start_governor()
     offset = log.say(intents.ApplicationRegistered, "east", application="east.app")
     decision = log.rule(offset, REFUSED)
@@ -154,7 +154,7 @@ def test_a_decision_in_front_of_the_revocation_of_its_key_is_told() -> None:
 
 @pytest.mark.parametrize("names", [True, False])
 def test_a_copy_of_an_earlier_start_ends_no_epoch(names: bool) -> None:
-    log, asked = PaperLog(), list[str]()
+    log, asked = MemoryLog(), list[str]()
     first = log.start_governor(names=names)
     second = log.start_governor(names=names)
     offset = log.say(intents.ApplicationRegistered, "east", application="east.app")
@@ -169,7 +169,7 @@ def test_a_copy_of_an_earlier_start_ends_no_epoch(names: bool) -> None:
 
 
 def test_a_start_beside_the_one_that_counts_ends_no_epoch() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     first = log.start_governor()
     second = log.start_governor()
     offset = log.say(intents.ApplicationRegistered, "east", application="east.app")
@@ -183,7 +183,7 @@ def test_a_start_beside_the_one_that_counts_ends_no_epoch() -> None:
 def test_starts_are_looked_for_once_however_many_copies_there_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    log, read = PaperLog(), list[int]()
+    log, read = MemoryLog(), list[int]()
     first, second = log.start_governor(), log.start_governor()
     for copied in (first, second) * 50:
         log.put(log.records[copied])
@@ -207,7 +207,7 @@ def test_starts_are_looked_for_once_however_many_copies_there_are(
 
 
 def test_a_decision_under_a_start_behind_the_record_counts() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     log.start_governor()
     offset = log.say(intents.ApplicationRegistered, "east", application="east.app")
     log.start_governor()
@@ -215,7 +215,7 @@ def test_a_decision_under_a_start_behind_the_record_counts() -> None:
     assert watched(log, offset) == Outcome(False, decision, REFUSED.code, REFUSED.reason)
 
 
-def asked(log: PaperLog, count: int) -> list[int]:
+def asked(log: MemoryLog, count: int) -> list[int]:
     """Offsets of as many intents."""
     return [
         log.operator(intents.ApplicationRegistered, application=f"east.app{number}")
@@ -224,7 +224,7 @@ def asked(log: PaperLog, count: int) -> list[int]:
 
 
 def test_a_decision_behind_a_lost_one_is_not_told() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     log.start_governor()
     first, second, third = asked(log, 3)
     basis = log.image.offset
@@ -241,7 +241,7 @@ def test_a_decision_behind_a_lost_one_is_not_told() -> None:
 
 
 def test_decisions_of_one_step_that_are_all_there_are_told() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     log.start_governor()
     offsets = asked(log, 3)
     basis = log.image.offset
@@ -253,7 +253,7 @@ def test_decisions_of_one_step_that_are_all_there_are_told() -> None:
 
 def test_a_decision_that_follows_an_earlier_one_than_the_last_is_not_told() -> None:
     """It has no effect either: the one that came before it has taken its place."""
-    log = PaperLog()
+    log = MemoryLog()
     log.start_governor()
     first, second, third = asked(log, 3)
     log.rule(first, REFUSED)
@@ -266,7 +266,7 @@ def test_a_decision_that_follows_an_earlier_one_than_the_last_is_not_told() -> N
 
 @pytest.mark.parametrize("between", [0, LOOK_BACK, 20 * LOOK_BACK])
 def test_the_last_decision_is_looked_for_however_far_before_the_record(between: int) -> None:
-    log = PaperLog()
+    log = MemoryLog()
     epoch = log.start_governor()
     (first,) = asked(log, 1)
     log.rule(first, REFUSED)
@@ -282,7 +282,7 @@ def test_the_last_decision_is_looked_for_however_far_before_the_record(between: 
 
 
 def test_a_decision_that_follows_nothing_is_looked_for_up_to_its_epoch_and_not_further() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     asked(log, 2 * LOOK_BACK)
     epoch = log.start_governor()
     asked(log, 2 * LOOK_BACK)
@@ -294,7 +294,7 @@ def test_a_decision_that_follows_nothing_is_looked_for_up_to_its_epoch_and_not_f
 
 
 def test_a_decision_with_a_basis_outside_of_its_epoch_is_not_told() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     epoch = log.start_governor()
     (offset,) = asked(log, 1)
     for basis in (epoch - 1, offset + 2, offset + 10):
@@ -305,7 +305,7 @@ def test_a_decision_with_a_basis_outside_of_its_epoch_is_not_told() -> None:
 
 def test_a_record_with_the_name_of_the_last_decision_in_a_header_only_is_none() -> None:
     """A header is not signed, and the id of a decision can be guessed before it is made."""
-    log = PaperLog()
+    log = MemoryLog()
     log.start_governor()
     first, second = asked(log, 2)
     lost = log.decision(first, REFUSED)
@@ -317,7 +317,7 @@ def test_a_record_with_the_name_of_the_last_decision_in_a_header_only_is_none() 
 
 
 def test_a_record_of_a_range_is_told_its_codes_and_an_exception_is_not() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.domains(log)
     stranger = log.append(
         log.make(intents.ApplicationRegistered, "west", application="west.app"), by="stranger"
@@ -335,7 +335,7 @@ def test_a_record_of_a_range_is_told_its_codes_and_an_exception_is_not() -> None
 
 
 def test_a_record_of_a_range_with_one_code_is_told_that_code() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.domains(log)
     event = log.make(intents.ApplicationRegistered, "west", application="west.app")
     offsets = [log.append(event, by="stranger") for _ in range(2)]
@@ -345,7 +345,7 @@ def test_a_record_of_a_range_with_one_code_is_told_that_code() -> None:
 
 
 def test_a_range_says_nothing_of_what_stands_behind_its_basis() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.domains(log)
     event = log.make(intents.ApplicationRegistered, "west", application="west.app")
     first = log.append(event, by="stranger")
@@ -374,7 +374,7 @@ def test_nothing_is_appended_that_readers_would_not_decode(
     monkeypatch.setattr(emit, "Producer", lambda _: Refusing())
     registry = cast("Registry", OneSchema())
     writer = emit.LogWriter(NOWHERE, registry, key("west"), KEYS.root)
-    log = PaperLog()
+    log = MemoryLog()
     small = log.make(intents.ApplicationRegistered, "west", application="west.app")
     large = small.model_copy(update={"description": "x" * MAX_INTENT_BYTES})
     with pytest.raises(RefusedError, match=f"at most {MAX_INTENT_BYTES} are read") as told:
@@ -419,7 +419,7 @@ def test_what_is_refused_for_a_quota_is_appended_once_it_fits(
     monkeypatch.setattr(emit, "Producer", lambda _: producer)
     monkeypatch.setattr(emit, "_THROTTLED_S", 0.0)
     writer = emit.LogWriter(NOWHERE, cast("Registry", OneSchema()), key("west"), KEYS.root)
-    event = PaperLog().make(intents.ApplicationRegistered, "west", application="west.app")
+    event = MemoryLog().make(intents.ApplicationRegistered, "west", application="west.app")
     assert writer.append_record(event).offset == 7
     assert len(producer.values) == 3
     assert len(set(producer.values)) == 1
@@ -430,7 +430,7 @@ def test_what_stays_refused_for_a_quota_is_an_error(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(emit, "DELIVERY_TIMEOUT_S", 1)
     monkeypatch.setattr(emit, "_THROTTLED_S", 0.5)
     writer = emit.LogWriter(NOWHERE, cast("Registry", OneSchema()), key("west"), KEYS.root)
-    event = PaperLog().make(intents.ApplicationRegistered, "west", application="west.app")
+    event = MemoryLog().make(intents.ApplicationRegistered, "west", application="west.app")
     with pytest.raises(MeshError, match=r"(?i)quota"):
         writer.append_record(event)
 

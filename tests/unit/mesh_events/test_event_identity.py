@@ -10,9 +10,9 @@ from mesh_events import facts, intents, vocabulary
 from mesh_events.decisions import DECISIONS, FOUNDATION
 from mesh_events.meta import Event, Kind, derived_id, new_id, now
 from mesh_events.vocabulary import ALL, EVENTS, ROW_TYPES
-from tests.paper_log import PaperLog
+from tests.memory_log import MemoryLog
 
-LOG = PaperLog(founded=False)
+LOG = MemoryLog(founded=False)
 
 
 def test_a_fresh_id_is_a_uuid7_of_now() -> None:

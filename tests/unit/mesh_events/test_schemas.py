@@ -14,10 +14,10 @@ from mesh_events import avro, codec
 from mesh_events.decisions import SchemaIntroduced
 from mesh_events.meta import Event
 from mesh_events.vocabulary import ALL, EVENTS, ROW_TYPES
-from tests.paper_log import SCHEMA_IDS, PaperLog, key, record_of
+from tests.memory_log import SCHEMA_IDS, MemoryLog, key, record_of
 from tests.unit.mesh_events.values import any_of
 
-SCHEMAS = dict(PaperLog().image.schemas)
+SCHEMAS = dict(MemoryLog().image.schemas)
 COMMAND = "the types and schemas/avro differ: run `python -m mesh_events.avro write`"
 
 

@@ -8,7 +8,7 @@ import pytest
 from mesh_events import signing
 from mesh_events.errors import ConfigurationError
 from mesh_events.signing import SigningKey, decode_public, is_public_key, verifies
-from tests.paper_log import key
+from tests.memory_log import key
 
 EAST = key("east")
 PUBLIC = decode_public(EAST.public)

@@ -33,7 +33,7 @@ def made() -> MemoryStatement:
 
 
 def codes(made: MemoryStatement) -> list[str]:
-    return [fact.code for fact in made.desk.said(StatementFailed)]
+    return [fact.code for fact in made.harness.said(StatementFailed)]
 
 
 def came_out(made: MemoryStatement) -> int:
@@ -113,7 +113,7 @@ def test_an_old_text_writes_nothing_behind_the_failure_of_the_new_one(
     made: MemoryStatement, code: str
 ) -> None:
     restore = FAULTS[code](made)
-    made.desk.update(NEW)
+    made.harness.update(NEW)
     made.reconcile()
     assert codes(made) == [code]
     assert came_out(made) == 2
@@ -134,7 +134,7 @@ def test_an_old_text_writes_until_the_new_one_starts(made: MemoryStatement) -> N
         return planned(subject)
 
     made.registry.versions = versions  # type: ignore[method-assign,assignment]
-    made.desk.update(NEW)
+    made.harness.update(NEW)
     made.reconcile()
     assert sum(len(made.keys(OUT, number)) for number in (0, 1)) == 4
     assert codes(made) == []
@@ -148,9 +148,9 @@ def test_a_failure_is_told_also_where_the_old_text_cannot_be_ended(made: MemoryS
         raise InfrastructureError("cluster east does not answer", retriable=True)
 
     made.east.rights = rights  # type: ignore[method-assign,assignment]
-    made.desk.update(NEW)
+    made.harness.update(NEW)
     made.reconcile()
-    (fact,) = made.desk.said(StatementFailed)
+    (fact,) = made.harness.said(StatementFailed)
     assert "the registry does not answer" in fact.reason
     assert "cluster east does not answer" in fact.reason
     assert fact.code in RUNS_ON
@@ -163,7 +163,7 @@ def test_a_failure_is_told_also_where_the_old_text_cannot_be_ended(made: MemoryS
     made.reconcile()
     assert not may(made, Operation.WRITE)
     assert came_out(made) == 2
-    assert "cannot be ended" not in (made.desk.statement.failure or "")
+    assert "cannot be ended" not in (made.harness.statement.failure or "")
     restore()
     made.settle()
     assert made.wrong() == []
@@ -179,7 +179,7 @@ def test_what_an_engine_does_not_let_go_has_no_right_and_ends_when_it_answers(
         raise EngineError("engine_unavailable", "it goes on")
 
     made.engine.stop = silent  # type: ignore[method-assign]
-    made.desk.update(NEW)
+    made.harness.update(NEW)
     made.reconcile()
     assert came_out(made) == 2
     made.engine.stop = stop  # type: ignore[method-assign]
@@ -190,11 +190,11 @@ def test_what_an_engine_does_not_let_go_has_no_right_and_ends_when_it_answers(
 def test_whoever_takes_over_ends_an_old_text_that_lives(made: MemoryStatement) -> None:
     """A worker may have told the failure and died before it could end what ran."""
     registry_away(made)
-    made.desk.update(NEW)
-    statement = made.desk.statement
+    made.harness.update(NEW)
+    statement = made.harness.statement
     about = {"statement": NAME, "generation": statement.generation, "retriable": True}
-    meta = made.desk.meta(NAME, "told", 0, correlation=NAME)
-    made.desk.report(StatementFailed(meta=meta, code="no_schema", reason="none", **about))
+    meta = made.harness.meta(NAME, "told", 0, correlation=NAME)
+    made.harness.report(StatementFailed(meta=meta, code="no_schema", reason="none", **about))
     made.controller = made.new_controller()
     made.reconcile()
     assert came_out(made) == 2
@@ -208,9 +208,9 @@ def test_a_worker_that_dies_between_the_end_and_the_failure_loses_nothing(
     def died(_: object) -> None:
         raise DiedError("before the fact")
 
-    made.desk.update(NEW)
+    made.harness.update(NEW)
     with monkeypatch.context() as patch:
-        patch.setattr(made.desk, "report", died)
+        patch.setattr(made.harness, "report", died)
         with pytest.raises(DiedError):
             made.reconcile()
     assert not may(made, Operation.WRITE)
@@ -224,7 +224,7 @@ def test_a_worker_that_dies_between_the_end_and_the_failure_loses_nothing(
 
 def test_what_has_ended_is_not_ended_again_at_each_try(made: MemoryStatement) -> None:
     registry_away(made)
-    made.desk.update(NEW)
+    made.harness.update(NEW)
     made.reconcile()
     assert not may(made, Operation.WRITE)
     asked = stops(made)
@@ -268,7 +268,7 @@ def test_readers_are_told_of_what_runs_on_where_a_restart_finds_no_schema(
     made.engine.down = False
     made.settle()
     assert made.engine.living()
-    assert made.desk.statement.failure_code == "no_schema"
+    assert made.harness.statement.failure_code == "no_schema"
     assert "no_schema" in RUNS_ON
 
 
@@ -278,8 +278,8 @@ def test_readers_are_told_of_what_runs_on_while_its_server_does_not_know_a_new_w
     link.controller = link.new_controller()
     link.engine.starting = True
     link.settle()
-    assert link.desk.link.failure_code == "engine_starting"
-    assert link.desk.link.failure_code in RUNS_ON
+    assert link.harness.link.failure_code == "engine_starting"
+    assert link.harness.link.failure_code in RUNS_ON
     link.produce(2)
     link.engine.move()
     assert sum(len(one.records) for one in link.destination.partitions) == 2
@@ -296,10 +296,10 @@ def test_a_query_of_the_new_text_is_not_ended_by_a_lost_answer(
         raise EngineError("engine_unavailable", "the answer was lost")
 
     monkeypatch.setattr(made.engine, "start", lost)
-    made.desk.update(NEW)
+    made.harness.update(NEW)
     made.reconcile()
     assert codes(made) == ["engine_unavailable"]
-    assert [one.spec.writer for one in made.engine.living()] != [made.desk.statement.principal]
+    assert [one.spec.writer for one in made.engine.living()] != [made.harness.statement.principal]
     assert may(made, Operation.WRITE)
 
 
@@ -307,11 +307,11 @@ def test_a_query_of_the_new_text_is_not_ended_by_a_lost_answer(
 def test_a_second_word_counts_like_the_first(made: MemoryStatement, words: str) -> None:
     registry_away(made)
     if words == "update":
-        made.desk.update(NEW)
-        made.desk.update(f"{NEW} AND ip = 'y'")
+        made.harness.update(NEW)
+        made.harness.update(f"{NEW} AND ip = 'y'")
     else:
-        made.desk.direct(Desired.PAUSED)
-        made.desk.direct(Desired.RUNNING)
+        made.harness.direct(Desired.PAUSED)
+        made.harness.direct(Desired.RUNNING)
     made.reconcile()
     assert came_out(made) == 2
 
@@ -322,11 +322,11 @@ def test_a_copy_that_is_resumed_in_vain_writes_no_more() -> None:
     link.settle()
     link.produce(4)
     link.engine.take()
-    link.desk.pause()
-    link.desk.resume()
+    link.harness.pause()
+    link.harness.resume()
     found = link.east.topics.pop(link.topic)
     link.reconcile()
-    assert [fact.code for fact in link.desk.said(LinkFailed)] == ["source_missing"]
+    assert [fact.code for fact in link.harness.said(LinkFailed)] == ["source_missing"]
     link.engine.land()
     assert sum(len(one.records) for one in link.destination.partitions) == 4
     link.east.topics[link.topic] = found
@@ -341,8 +341,8 @@ def test_a_copy_that_is_made_anew_is_known_as_ours_behind_a_failed_start(
     link = MemoryLink()
     link.produce(4)
     link.settle()
-    link.desk.remove()
-    link.desk.create()
+    link.harness.remove()
+    link.harness.create()
     link.west.delete_topic(link.topic)
 
     def away(*_: object) -> None:
@@ -351,7 +351,7 @@ def test_a_copy_that_is_made_anew_is_known_as_ours_behind_a_failed_start(
     with monkeypatch.context() as patch:
         patch.setattr("processors.controllers.links.links.LinkEnds.settle", away)
         link.reconcile()
-    assert [fact.code for fact in link.desk.said(LinkFailed)] == ["cluster_unavailable"]
+    assert [fact.code for fact in link.harness.said(LinkFailed)] == ["cluster_unavailable"]
     assert link.topic in link.west.topics
     link.settle()
     assert link.findings() == []
@@ -359,16 +359,16 @@ def test_a_copy_that_is_made_anew_is_known_as_ours_behind_a_failed_start(
 
 def test_a_generation_that_ran_is_on_the_log() -> None:
     link = MemoryLink()
-    assert link.desk.link.activated is None
+    assert link.harness.link.activated is None
     link.settle()
-    assert link.desk.link.activated == link.desk.link.generation
-    link.desk.pause()
-    link.desk.resume()
-    assert link.desk.link.activated != link.desk.link.generation
-    link.desk.remove()
+    assert link.harness.link.activated == link.harness.link.generation
+    link.harness.pause()
+    link.harness.resume()
+    assert link.harness.link.activated != link.harness.link.generation
+    link.harness.remove()
     link.settle()
-    link.desk.create()
-    assert link.desk.link.activated is None
+    link.harness.create()
+    assert link.harness.link.activated is None
 
 
 def test_a_crash_on_the_way_of_a_later_start_ends_nothing_that_is_needed(
@@ -377,7 +377,7 @@ def test_a_crash_on_the_way_of_a_later_start_ends_nothing_that_is_needed(
     crashes = Crashes()
     monkeypatch.setattr(starting, "crash_point", crashes)
     restore = registry_away(made)
-    made.desk.update(NEW)
+    made.harness.update(NEW)
     made.reconcile()
     restore()
     crashes.place = "statement-after-start"
@@ -398,7 +398,7 @@ def test_a_first_query_whose_worker_died_writes_nothing_behind_its_failure(
     with pytest.raises(DiedError):
         made.reconcile()
     assert may(made, Operation.WRITE)
-    made.desk.elect()
+    made.harness.elect()
     made.controller = made.new_controller()
     made.engine.down = True
     made.reconcile()
@@ -418,11 +418,11 @@ def test_a_first_copy_whose_worker_died_writes_nothing_behind_its_failure(
     crashes.place = "link-after-start"
     with pytest.raises(DiedError):
         link.reconcile()
-    link.desk.elect()
+    link.harness.elect()
     link.controller = link.new_controller()
     link.engine.down = True
     link.reconcile()
-    assert [fact.code for fact in link.desk.said(LinkFailed)] == ["engine_unavailable"]
+    assert [fact.code for fact in link.harness.said(LinkFailed)] == ["engine_unavailable"]
     assert not any(one.operation is Operation.WRITE for one in link.west.bindings)
     link.engine.down = False
     link.settle()
@@ -431,10 +431,10 @@ def test_a_first_copy_whose_worker_died_writes_nothing_behind_its_failure(
 
 def test_a_statement_that_was_added_under_this_leadership_has_nothing_to_end() -> None:
     made = MemoryStatement()
-    made.desk.elect()
-    made.desk.direct(Desired.REMOVED)
+    made.harness.elect()
+    made.harness.direct(Desired.REMOVED)
     made.settle()
-    made.desk.add()
+    made.harness.add()
     asked = stops(made)
     registry_away(made)
     made.settle()

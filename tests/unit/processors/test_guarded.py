@@ -22,9 +22,9 @@ from processors.controllers.topics.schemas import SchemasController
 from processors.lineage import receiver
 from processors.lineage.reader import _ended
 from processors.registries.subject_rules import SubjectRules
-from tests import paper_story as story
-from tests.connectors.memory import PaperLeadership
-from tests.paper_log import PaperLog
+from tests import sample_history as story
+from tests.connectors.memory import MemoryLeadership
+from tests.memory_log import MemoryLog
 
 
 def odd(*_: object, **__: object) -> NoReturn:
@@ -57,10 +57,10 @@ class OddRules:
 
 @pytest.mark.parametrize("name", CONTROLLERS)
 def test_a_controllers_round_goes_on_behind_what_nobody_expected(name: str, tmp_path: Path) -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.domains(log)
     story.published(log)
-    leadership: Any = PaperLeadership(log)
+    leadership: Any = MemoryLeadership(log)
     CONTROLLERS[name](tmp_path).reconcile(log.image, leadership)
     told = [one for one in leadership.facts if isinstance(one, EffectFailed)]
     assert all("AssertionError" in one.reason for one in told)

@@ -28,7 +28,7 @@ class TestMemoryEngine(EngineContract):
         if may_write:
             self.link.west.grant([writing(writer, topic)])
         return CopySpec(
-            link=self.link.desk.name,
+            link=self.link.harness.name,
             writer=writer,
             source=self.link.east.connection(writer, "pass-east"),
             source_topic=topic,

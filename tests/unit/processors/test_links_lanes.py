@@ -18,7 +18,7 @@ from projections.image import EMPTY, Image
 from projections.links import Desired, State, link_id
 from spark_streams.engine import FlowEngine, States
 from tests.kafka_client import eventually
-from tests.links.desk import meta
+from tests.links.harness import meta
 from tests.links.memory import QUICK, MemoryEngine, MemoryLink, MemoryLogs
 
 PRODUCTS = [f"east.p{number}" for number in range(12)]
@@ -62,7 +62,7 @@ def add(made: MemoryLink, product: str) -> None:
             links=links.created(image.links, event, found, at, at * 1000),
         )
 
-    made.desk.change(create)
+    made.harness.change(create)
 
 
 def pause(made: MemoryLink, link: str) -> None:
@@ -70,7 +70,7 @@ def pause(made: MemoryLink, link: str) -> None:
         after = links.redirected(image.links, link, Desired.PAUSED, at, at * 1000)
         return image._replace(links=after)
 
-    made.desk.change(redirect)
+    made.harness.change(redirect)
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def gate() -> Iterator[threading.Event]:
 def all_are(many: MemoryLink, state: State, products: list[str]) -> bool:
     many.reconcile()
     many.engine.move()
-    return all(many.desk.image.links[link_id(one, "west")].state is state for one in products)
+    return all(many.harness.image.links[link_id(one, "west")].state is state for one in products)
 
 
 def test_a_link_whose_copy_gets_partitions_delays_no_other_link(
@@ -116,8 +116,8 @@ def test_a_link_whose_copy_gets_partitions_delays_no_other_link(
     gate.set()
     eventually(lambda: many.west.topics[slow].described.partitions == 3, "it goes on")
     eventually(lambda: all_are(many, State.ACTIVE, [slow]), "it is active")
-    assert many.desk.said(LinkFailed) == []
-    activated = [fact.link for fact in many.desk.said(LinkActivated)]
+    assert many.harness.said(LinkFailed) == []
+    activated = [fact.link for fact in many.harness.said(LinkActivated)]
     assert {activated.count(link_id(one, "west")) for one in PRODUCTS} == {2}
 
 
@@ -187,7 +187,7 @@ def test_a_server_of_several_domains_is_asked_once_for_all_their_links(
 
 
 def test_no_server_is_started_for_links_that_rest(many: MemoryLink) -> None:
-    for link in (*many.desk.image.links,):
+    for link in (*many.harness.image.links,):
         pause(many, link)
     everything = [many.topic, *PRODUCTS]
     eventually(lambda: all_are(many, State.PAUSED, everything), "all are paused")
@@ -202,14 +202,14 @@ def test_no_server_is_started_for_links_that_rest(many: MemoryLink) -> None:
     assert asked == []
 
 
-class PaperLeadership:
+class MemoryLeadership:
     """As much of a leadership as claims look at."""
 
     last_report = -1
 
 
 def test_an_item_is_claimed_once_and_never_on_an_older_image() -> None:
-    claims, leadership = Claims(), PaperLeadership()
+    claims, leadership = Claims(), MemoryLeadership()
     at = [EMPTY._replace(offset=offset) for offset in range(10)]
 
     def claim(image: object) -> bool:

@@ -27,9 +27,9 @@ def test_partitions_added_at_the_source_are_added_to_the_copy_and_copied(link: M
     link.settle()
     assert link.destination.described.partitions == 4
     assert link.findings() == []
-    assert link.desk.link.state is State.ACTIVE
-    assert link.desk.said(LinkFailed) == []
-    first, second = link.desk.said(LinkActivated)
+    assert link.harness.link.state is State.ACTIVE
+    assert link.harness.said(LinkFailed) == []
+    first, second = link.harness.said(LinkActivated)
     assert second.positions == {"0": 3, "1": 3, "2": 0, "3": 0}
     assert second.destination_topic_id == first.destination_topic_id
 
@@ -39,7 +39,7 @@ def test_a_link_is_restarted_once_for_added_partitions(link: MemoryLink) -> None
     link.settle()
     link.controller = link.new_controller()
     link.settle()
-    assert len(link.desk.said(LinkActivated)) == 2
+    assert len(link.harness.said(LinkActivated)) == 2
 
 
 def test_a_query_that_finds_added_partitions_by_itself_doubles_nothing(link: MemoryLink) -> None:
@@ -77,31 +77,31 @@ def test_a_restart_for_added_partitions_that_was_cut_off_is_made_up_for(
     link.engine.land(2)
     link.settle()
     assert link.findings() == []
-    assert link.desk.link.state is State.ACTIVE
+    assert link.harness.link.state is State.ACTIVE
 
 
 def test_added_partitions_of_a_paused_link_are_copied_when_it_goes_on(link: MemoryLink) -> None:
-    link.desk.pause()
+    link.harness.pause()
     link.settle()
     link.source.grow(3)
     link.produce(6)
     link.settle()
     assert link.destination.described.partitions == 2
-    link.desk.resume()
+    link.harness.resume()
     link.settle()
     assert link.findings() == []
 
 
 def test_added_partitions_whose_first_records_are_gone_are_a_gap(link: MemoryLink) -> None:
-    link.desk.pause()
+    link.harness.pause()
     link.settle()
     link.source.grow(3)
     link.produce(6)
     link.source.partitions[2].expire(1)
-    link.desk.resume()
+    link.harness.resume()
     link.settle()
-    assert [fact.code for fact in link.desk.said(LinkFailed)] == ["source_gap"]
-    assert "partition 2" in link.desk.link.failure
+    assert [fact.code for fact in link.harness.said(LinkFailed)] == ["source_gap"]
+    assert "partition 2" in link.harness.link.failure
 
 
 def test_too_few_slots_for_added_partitions_are_reported_and_waited_for() -> None:
@@ -110,8 +110,8 @@ def test_too_few_slots_for_added_partitions_are_reported_and_waited_for() -> Non
     link.source.grow(4)
     link.produce(8)
     link.settle()
-    assert {fact.code for fact in link.desk.said(LinkFailed)} == {"engine_full"}
-    assert link.desk.link.state is State.FAILED
+    assert {fact.code for fact in link.harness.said(LinkFailed)} == {"engine_full"}
+    assert link.harness.link.state is State.FAILED
 
 
 def test_without_free_slots_neither_topic_nor_right_is_changed() -> None:
@@ -126,7 +126,7 @@ def test_without_free_slots_neither_topic_nor_right_is_changed() -> None:
     first = MemoryLink(partitions=4, slots=3)
     first.settle()
     assert first.topic not in first.west.topics
-    assert first.desk.link.failure_code == "engine_full"
+    assert first.harness.link.failure_code == "engine_full"
     assert (first.west.bindings, first.west.logins) == (set(), {})
 
 
@@ -134,7 +134,7 @@ def test_without_free_slots_neither_topic_nor_right_is_changed() -> None:
 def test_a_source_above_the_limit_is_never_copied(engine: Engine) -> None:
     link = MemoryLink(partitions=4, most=3, by=engine)
     link.settle()
-    (fault,) = link.desk.said(LinkFailed)
+    (fault,) = link.harness.said(LinkFailed)
     assert (fault.code, fault.retriable) == ("too_many_partitions", False)
     for part in (link.topic, "4 partitions", "at most 3", "SDM_LINK_PARTITIONS"):
         assert part in fault.reason
@@ -149,7 +149,7 @@ def test_a_source_that_grows_above_the_limit_stops_its_link_and_leaves_the_copy(
     link.source.grow(4)
     link.produce(8)
     link.settle()
-    (fault,) = link.desk.said(LinkFailed)
+    (fault,) = link.harness.said(LinkFailed)
     assert (fault.code, fault.retriable) == ("too_many_partitions", False)
     assert link.destination.described.partitions == 2
     assert all(query.stopped for query in link.engine.queries)
@@ -165,11 +165,11 @@ def test_a_link_goes_on_when_the_limit_is_raised(link: MemoryLink, again: str) -
     link.settle()
     link.controller = link.new_controller(4)
     if again == "owner":
-        link.desk.pause()
+        link.harness.pause()
         link.settle()
-        link.desk.resume()
+        link.harness.resume()
     link.settle()
-    assert link.desk.link.state is State.ACTIVE
+    assert link.harness.link.state is State.ACTIVE
     assert link.destination.described.partitions == 4
     assert link.findings() == []
 
@@ -185,7 +185,7 @@ def test_a_cluster_that_refuses_more_partitions_is_reported(
     monkeypatch.setattr(link.west, "add_partitions", refuse)
     link.source.grow(3)
     link.settle()
-    fault = link.desk.said(LinkFailed)[0]
+    fault = link.harness.said(LinkFailed)[0]
     assert (fault.code, fault.retriable) == ("cluster_unavailable", True)
     assert "3 partitions" in fault.reason
     monkeypatch.undo()

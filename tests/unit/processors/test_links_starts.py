@@ -43,7 +43,7 @@ def test_a_start_that_fails_before_its_query_leaves_one_login(
     for _ in range(2 * MOST):
         link.reconcile()
     assert len(link.west.logins) == len(link.east.logins) == 1
-    assert {fact.code for fact in link.desk.said(LinkFailed)} == {"cluster_unavailable"}
+    assert {fact.code for fact in link.harness.said(LinkFailed)} == {"cluster_unavailable"}
     monkeypatch.undo()
     link.settle()
     assert link.findings() == []
@@ -55,7 +55,7 @@ def test_an_engine_without_room_leaves_no_login_and_is_waited_for(link: MemoryLi
     for _ in range(2 * MOST):
         link.reconcile()
     assert len(link.west.logins) == 0
-    assert {fact.code for fact in link.desk.said(LinkFailed)} == {"engine_full"}
+    assert {fact.code for fact in link.harness.said(LinkFailed)} == {"engine_full"}
     link.engine._slots = 512
     link.settle()
     assert link.findings() == []
@@ -71,7 +71,7 @@ def test_an_engine_that_fills_up_during_a_start_leaves_one_login(
     for _ in range(2 * MOST):
         link.reconcile()
     assert len(link.west.logins) == 1
-    assert {fact.code for fact in link.desk.said(LinkFailed)} == {"engine_full"}
+    assert {fact.code for fact in link.harness.said(LinkFailed)} == {"engine_full"}
     monkeypatch.undo()
     link.settle()
     assert link.findings() == []
@@ -95,10 +95,10 @@ def test_a_login_that_an_engine_may_have_is_not_used_again(
 def test_after_so_many_starts_in_vain_a_link_closes_for_its_owner(link: MemoryLink) -> None:
     fail_again_and_again(link)
     assert len(link.west.logins) == MOST
-    last = link.desk.said(LinkFailed)[-1]
+    last = link.harness.said(LinkFailed)[-1]
     assert (last.code, last.retriable) == ("starts_exhausted", False)
     assert "a record is too large" in last.reason
-    assert link.desk.link.state is State.FAILED
+    assert link.harness.link.state is State.FAILED
     assert link.engine.states() == {}
     assert link.west.open_logins() == set()
 
@@ -106,19 +106,19 @@ def test_after_so_many_starts_in_vain_a_link_closes_for_its_owner(link: MemoryLi
 def test_a_link_whose_end_could_not_be_reported_makes_no_more_logins(
     link: MemoryLink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = link.desk.report
+    real = link.harness.report
 
     def report(fact: Fact) -> None:
         if isinstance(fact, LinkFailed) and fact.code == "starts_exhausted":
             raise InfrastructureError("the log does not answer", retriable=True)
         real(fact)
 
-    monkeypatch.setattr(link.desk, "report", report)
+    monkeypatch.setattr(link.harness, "report", report)
     fail_again_and_again(link)
     assert len(link.west.logins) == MOST
     monkeypatch.undo()
     fail_again_and_again(link)
-    assert link.desk.link.failure_code == "starts_exhausted"
+    assert link.harness.link.failure_code == "starts_exhausted"
     assert len(link.west.logins) == MOST
 
 
@@ -127,16 +127,16 @@ def test_a_closed_link_stays_closed_under_another_worker(link: MemoryLink) -> No
     link.controller = link.new_controller()
     link.settle()
     assert len(link.west.logins) == MOST
-    assert len(link.desk.said(LinkActivated)) == MOST
+    assert len(link.harness.said(LinkActivated)) == MOST
 
 
 @pytest.mark.parametrize("looked_between", [True, False])
 def test_a_stop_and_a_start_open_it_again(link: MemoryLink, looked_between: bool) -> None:
     fail_again_and_again(link)
-    link.desk.pause()
+    link.harness.pause()
     if looked_between:
         link.settle()
-    link.desk.resume()
+    link.harness.resume()
     link.settle()
     assert link.findings() == []
     assert len(link.west.logins) == MOST + 1
@@ -150,7 +150,7 @@ def test_a_link_that_gets_on_between_failures_is_not_closed(link: MemoryLink) ->
         link.reconcile()
     link.settle()
     assert link.findings() == []
-    assert "starts_exhausted" not in {fact.code for fact in link.desk.said(LinkFailed)}
+    assert "starts_exhausted" not in {fact.code for fact in link.harness.said(LinkFailed)}
 
 
 def test_a_link_that_has_nothing_to_copy_and_lives_long_is_not_closed() -> None:
@@ -161,5 +161,5 @@ def test_a_link_that_has_nothing_to_copy_and_lives_long_is_not_closed() -> None:
         link.reconcile()
         link.engine.die()
     link.settle()
-    assert "starts_exhausted" not in {fact.code for fact in link.desk.said(LinkFailed)}
-    assert len(link.desk.said(LinkActivated)) > MOST
+    assert "starts_exhausted" not in {fact.code for fact in link.harness.said(LinkFailed)}
+    assert len(link.harness.said(LinkActivated)) > MOST

@@ -33,9 +33,9 @@ from projections.access import State
 from projections.drift import Left, all_left
 from projections.image import Image
 from projections.lineage.readers import readers
-from tests import paper_story as story
+from tests import sample_history as story
 from tests.links.memory import MemoryCluster
-from tests.paper_log import PaperLog, at
+from tests.memory_log import MemoryLog, at
 
 TOPIC = "east.users"
 RIGHT = sorted(reader("north.app", TOPIC))
@@ -44,9 +44,9 @@ KNOWN_LONG = drift_reporter.WINDOW_S + 1
 
 @dataclass
 class Leadership:
-    """A leadership over a log on paper."""
+    """A leadership over a log in memory."""
 
-    log: PaperLog
+    log: MemoryLog
     reported: list[Fact] = field(default_factory=list)
     epoch = 0
 
@@ -69,10 +69,10 @@ class Leadership:
 
 
 class World:
-    """East and west in memory, with the rights controller over a paper log; `time` in seconds."""
+    """East and west in memory, with the rights controller and a log; `time` in seconds."""
 
     def __init__(self, patch: pytest.MonkeyPatch, policy: Policy) -> None:
-        self.log, self.time = PaperLog(), 1000.0
+        self.log, self.time = MemoryLog(), 1000.0
         story.published(self.log)
         self.request = story.granted(self.log, "north")
         story.settle(self.log)

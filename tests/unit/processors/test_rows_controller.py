@@ -17,8 +17,8 @@ from processors.controllers.rows import RowsController
 from processors.governor import row_writer
 from projections.image import RowKey
 from projections.rows import all_rows
-from tests import paper_story as story
-from tests.paper_log import PaperLog
+from tests import sample_history as story
+from tests.memory_log import MemoryLog
 
 
 @dataclass
@@ -51,9 +51,9 @@ class PaperTopics:
 
 
 class PaperRowsController(RowsController):
-    """Reads what was written to the paper since the last look."""
+    """Reads what was written to the log since the last look."""
 
-    def __init__(self, topics: PaperTopics, log: PaperLog) -> None:
+    def __init__(self, topics: PaperTopics, log: MemoryLog) -> None:
         nothing: Any = None
         super().__init__(nothing, nothing, topics, lambda: log.image)  # type: ignore[arg-type]
         self._topics = topics
@@ -64,14 +64,14 @@ class PaperRowsController(RowsController):
         return seen
 
 
-def looks(controller: RowsController, log: PaperLog, leadership: Leading) -> None:
+def looks(controller: RowsController, log: MemoryLog, leadership: Leading) -> None:
     for _ in range(3):
         controller.reconcile(log.image, leadership)  # type: ignore[arg-type]
 
 
 def test_a_row_that_was_lost_while_another_worker_led_is_written() -> None:
     """A worker woke up after its successor had died with a row unsent: nobody ever wrote it."""
-    log, topics = PaperLog(), PaperTopics()
+    log, topics = MemoryLog(), PaperTopics()
     story.published(log)
     topics.write(all_rows(log.image))
     controller = PaperRowsController(topics, log)
@@ -88,7 +88,7 @@ def test_a_row_that_was_lost_while_another_worker_led_is_written() -> None:
 
 def test_rows_that_are_lost_end_the_worker_and_late_ones_do_not() -> None:
     """On a mesh where nobody says anything no next write would."""
-    log, topics = PaperLog(), PaperTopics()
+    log, topics = MemoryLog(), PaperTopics()
     story.published(log)
     topics.write(all_rows(log.image))
     controller = PaperRowsController(topics, log)
@@ -107,7 +107,7 @@ def test_a_row_that_was_not_written_is_told_as_lost_and_one_on_its_way_as_late(
     monkeypatch.setattr(row_writer, "_FLUSH_S", 0.01)
     nobody, registry = Connection("127.0.0.1:1", "mesh.governor", "none"), SimpleNamespace()
     registry.schema_id = lambda _: 7
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     writer = row_writer.RowWriter(nobody, registry)  # type: ignore[arg-type]
     writer.write(list(all_rows(log.image))[:1])

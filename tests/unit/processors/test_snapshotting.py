@@ -12,7 +12,7 @@ from processors.snapshotting.controller import SnapshotsController
 from processors.snapshotting.growth import Damage, Growth
 from snapshots.history import OtherLogError
 from snapshots.store import SnapshotError, Store
-from tests.paper_log import PaperLog
+from tests.memory_log import MemoryLog
 
 
 class Watching:
@@ -51,7 +51,7 @@ class Scene:
 
     def look(self, offset: int) -> None:
         self.controller._not_before = 0.0
-        image = PaperLog().image._replace(offset=offset)
+        image = MemoryLog().image._replace(offset=offset)
         self.controller.reconcile(image, cast("Leadership", Leads()))
 
 

@@ -40,7 +40,7 @@ class Joined(MemoryStatement):
     def __init__(self) -> None:
         super().__init__()
         self.make_copy()
-        statement = replace(self.desk.statement, application="east.app", tables=(USERS,))
+        statement = replace(self.harness.statement, application="east.app", tables=(USERS,))
         self.change(statements=Map({NAME: statement}))
 
     def make_copy(self) -> None:
@@ -50,13 +50,13 @@ class Joined(MemoryStatement):
 
     def link(self, **changes: object) -> None:
         """The log says something about the link."""
-        known = self.desk.image.links.get(LINK.id, LINK)
+        known = self.harness.image.links.get(LINK.id, LINK)
         link = replace(known, **changes)  # type: ignore[arg-type]
         self.change(links=Map({link.id: link}), access=put(EMPTY, access_by(link, "east.app")))
 
     def change(self, **parts: object) -> None:
-        at = self.desk.image.offset + 1
-        self.desk.image = self.desk.image._replace(**parts, offset=at)  # type: ignore[arg-type]
+        at = self.harness.image.offset + 1
+        self.harness.image = self.harness.image._replace(**parts, offset=at)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Joined:
 
 
 def failures(made: Joined) -> list[StatementFailed]:
-    return made.desk.said(StatementFailed)
+    return made.harness.said(StatementFailed)
 
 
 def test_no_statement_starts_over_a_copy_that_is_still_filled(made: Joined) -> None:
@@ -81,15 +81,15 @@ def test_no_statement_starts_over_a_copy_that_is_still_filled(made: Joined) -> N
     assert "the link west.users@east has not filled" in fact.reason
     made.link(positions=Map({"0": 100}))
     made.settle()
-    assert made.desk.statement.state is StatementState.ACTIVE
-    assert made.desk.statement.failure_code is None
+    assert made.harness.statement.state is StatementState.ACTIVE
+    assert made.harness.statement.failure_code is None
     assert made.wrong() == []
 
 
 def test_the_source_that_goes_on_growing_is_not_waited_for(made: Joined) -> None:
     made.link(positions=Map({"0": 100}))
     made.settle()
-    assert made.desk.statement.is_active
+    assert made.harness.statement.is_active
     assert failures(made) == []
 
 
@@ -119,7 +119,7 @@ def test_a_statement_that_runs_goes_on_while_the_link_catches_up_again(made: Joi
     made.controller = made.new_controller()
     made.produce("good")
     made.settle()
-    assert len(made.desk.said(StatementActivated)) == 1
+    assert len(made.harness.said(StatementActivated)) == 1
     assert failures(made) == []
     assert made.wrong() == []
 
@@ -130,10 +130,10 @@ def test_a_statement_whose_server_died_waits_for_the_copy_again(made: Joined) ->
     made.link(source_ends=Map({"0": 200}), incarnation=2)
     made.engine.die()
     made.settle()
-    assert made.desk.statement.failure_code == "table_filling"
+    assert made.harness.statement.failure_code == "table_filling"
     made.link(positions=Map({"0": 200}))
     made.settle()
-    assert made.desk.statement.is_active
+    assert made.harness.statement.is_active
 
 
 def test_over_a_copy_that_was_made_anew_it_stops_and_waits(made: Joined) -> None:
@@ -146,7 +146,7 @@ def test_over_a_copy_that_was_made_anew_it_stops_and_waits(made: Joined) -> None
     assert [one.code for one in failures(made)] == ["table_recreated", "table_filling"]
     made.link(positions=Map({"0": 100}))
     made.settle()
-    assert made.desk.statement.is_active
+    assert made.harness.statement.is_active
     made.produce("good")
     made.settle()
     assert made.wrong() == []
@@ -160,16 +160,16 @@ def test_partitions_added_to_the_stream_start_nothing_over_a_copy_that_is_filled
     made.link(source_ends=Map({"0": 200}), incarnation=2)
     made.east.add_partitions("east.clicks", 3)
     made.settle()
-    assert len(made.desk.said(StatementActivated)) == 1
+    assert len(made.harness.said(StatementActivated)) == 1
     assert made.engine.living() == []
-    assert made.desk.statement.failure_code == "table_filling"
+    assert made.harness.statement.failure_code == "table_filling"
 
 
 def test_what_is_decided_while_a_start_is_under_way_stops_it(made: Joined) -> None:
     made.link(positions=Map({"0": 100}))
-    before = made.desk.image
+    before = made.harness.image
     made.link(source_ends=Map(), positions=Map())
-    made.controller.reconcile(before, made.desk)
+    made.controller.reconcile(before, made.harness)
     assert made.engine.queries == []
     assert failures(made)[-1].code == "table_filling"
 

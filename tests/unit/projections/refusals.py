@@ -11,8 +11,8 @@ from mesh_events import connectors, intents, statements
 from mesh_events.intents import Quality
 from mesh_events.meta import Event
 from projections.connectors import config as connector_config
-from tests import paper_story as story
-from tests.paper_log import EPOCH_MS, at, key
+from tests import sample_history as story
+from tests.memory_log import EPOCH_MS, at, key
 
 ASKED, DENIED, GRANTED = "<west.two's request>", "<north.two's request>", "<west.app's grant>"
 """Stand for the ids of requests, which are known once the state is made."""

@@ -9,10 +9,10 @@ from mesh_events import facts, intents
 from mesh_events.intents import OnRevoke
 from projections import access
 from projections.access import Access, Accesses, Place, State
-from tests.paper_log import PaperLog
+from tests.memory_log import MemoryLog
 
 Rights = TypeVar("Rights", facts.AclApplied, facts.AclRemoved)
-LOG = PaperLog(founded=False)
+LOG = MemoryLog(founded=False)
 ASKED = LOG.make(
     intents.AccessRequested,
     "west",

@@ -8,10 +8,10 @@ from immutables import Map
 from mesh_events import facts, intents
 from projections import catalog
 from projections.catalog import SCHEMA_REGISTERED, Product
-from tests import paper_story as story
-from tests.paper_log import PaperLog
+from tests import sample_history as story
+from tests.memory_log import MemoryLog
 
-LOG = PaperLog(founded=False)
+LOG = MemoryLog(founded=False)
 PUBLISHED = LOG.make(intents.ProductPublished, "east", **story.product())
 USERS = Product(
     id="east.users",

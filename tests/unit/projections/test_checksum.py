@@ -11,12 +11,12 @@ from projections.identity import Role
 from projections.image import EMPTY, Image
 from projections.replay import fold
 from projections.rows import all_rows
-from tests import paper_story as story
-from tests.paper_log import PaperLog
+from tests import sample_history as story
+from tests.memory_log import MemoryLog
 
 
-def told() -> PaperLog:
-    log = PaperLog()
+def told() -> MemoryLog:
+    log = MemoryLog()
     story.published(log)
     story.granted(log)
     story.settle(log)

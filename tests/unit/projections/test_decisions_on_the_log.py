@@ -12,25 +12,25 @@ from mesh_events.record import FaultCode
 from projections.deciding.verdict import Quarantined, Rejected
 from projections.fold import apply
 from projections.image import EMPTY, Image
-from tests import paper_story as story
-from tests.paper_log import FOUNDATION_RECORDS, SCHEMA_IDS, PaperLog, introduction, key, meta
+from tests import sample_history as story
+from tests.memory_log import FOUNDATION_RECORDS, SCHEMA_IDS, MemoryLog, introduction, key, meta
 
 REFUSED = Rejected("because", "the governor says so")
 
 
 @pytest.fixture
-def log() -> PaperLog:
+def log() -> MemoryLog:
     """Domains, and one intent of east that nobody has decided."""
-    log = PaperLog()
+    log = MemoryLog()
     story.domains(log)
     return log
 
 
-def undecided_publish(log: PaperLog) -> int:
+def undecided_publish(log: MemoryLog) -> int:
     return log.say(intents.ProductPublished, "east", **story.product())
 
 
-def fault_at(log: PaperLog, offset: int) -> FaultCode:
+def fault_at(log: MemoryLog, offset: int) -> FaultCode:
     fault = log.image.intents.unusable.fault_at(offset)
     assert fault is not None
     return fault.code
@@ -41,7 +41,7 @@ def without_position(image: Image) -> Image:
 
 
 def test_a_founded_log_knows_every_schema_and_the_keys_of_the_mesh() -> None:
-    image = PaperLog().image
+    image = MemoryLog().image
     assert image.offset == FOUNDATION_RECORDS - 1
     assert dict(image.schemas) == {
         number: avro.text_of(name) for name, number in SCHEMA_IDS.items()
@@ -50,7 +50,7 @@ def test_a_founded_log_knows_every_schema_and_the_keys_of_the_mesh() -> None:
     assert image.identity.root == key("root").public
 
 
-def test_an_accepted_intent_takes_effect_at_the_offset_of_its_decision(log: PaperLog) -> None:
+def test_an_accepted_intent_takes_effect_at_the_offset_of_its_decision(log: MemoryLog) -> None:
     offset = undecided_publish(log)
     assert "east.users" not in log.image.catalog
     generation = log.accept(offset)
@@ -60,7 +60,7 @@ def test_an_accepted_intent_takes_effect_at_the_offset_of_its_decision(log: Pape
 
 @pytest.mark.parametrize("verdict", [REFUSED, Quarantined("odd", "set aside")])
 def test_a_refused_intent_has_no_effect_for_ever(
-    log: PaperLog, verdict: Rejected | Quarantined
+    log: MemoryLog, verdict: Rejected | Quarantined
 ) -> None:
     offset = undecided_publish(log)
     log.rule(offset, verdict)
@@ -69,7 +69,7 @@ def test_a_refused_intent_has_no_effect_for_ever(
     assert log.image.ignored == 1
 
 
-def test_a_zombies_decision_is_a_counted_no_op(log: PaperLog) -> None:
+def test_a_zombies_decision_is_a_counted_no_op(log: MemoryLog) -> None:
     zombie = log.epoch
     log.start_governor()
     offset = undecided_publish(log)
@@ -81,7 +81,7 @@ def test_a_zombies_decision_is_a_counted_no_op(log: PaperLog) -> None:
     assert "east.users" in log.image.catalog
 
 
-def test_a_decision_under_an_epoch_that_never_began_is_a_counted_no_op(log: PaperLog) -> None:
+def test_a_decision_under_an_epoch_that_never_began_is_a_counted_no_op(log: MemoryLog) -> None:
     offset = undecided_publish(log)
     log.accept(offset, epoch=log.epoch + 1)
     assert (log.image.ignored, offset in log.image.intents.undecided) == (1, True)
@@ -89,7 +89,7 @@ def test_a_decision_under_an_epoch_that_never_began_is_a_counted_no_op(log: Pape
 
 @pytest.mark.parametrize("epoch", [-1, 0, FOUNDATION_RECORDS])
 def test_nothing_is_decided_before_a_governor_has_started(epoch: int) -> None:
-    log = PaperLog()
+    log = MemoryLog()
     offset = log.operator(intents.ClusterRegistered, **story.cluster("east"))
     log.accept(offset, epoch=epoch)
     assert not log.image.identity.clusters
@@ -97,7 +97,7 @@ def test_nothing_is_decided_before_a_governor_has_started(epoch: int) -> None:
     assert offset in log.image.intents.undecided
 
 
-def test_the_first_decision_on_an_offset_counts(log: PaperLog) -> None:
+def test_the_first_decision_on_an_offset_counts(log: MemoryLog) -> None:
     offset = undecided_publish(log)
     log.accept(offset)
     before = log.image
@@ -108,12 +108,12 @@ def test_the_first_decision_on_an_offset_counts(log: PaperLog) -> None:
 
 
 @pytest.mark.parametrize("offset", [0, 10_000])
-def test_a_decision_on_what_needs_none_is_a_counted_no_op(log: PaperLog, offset: int) -> None:
+def test_a_decision_on_what_needs_none_is_a_counted_no_op(log: MemoryLog, offset: int) -> None:
     log.accept(offset)
     assert log.image.ignored == 1
 
 
-def test_a_copied_start_does_not_unseat_the_governor(log: PaperLog) -> None:
+def test_a_copied_start_does_not_unseat_the_governor(log: MemoryLog) -> None:
     """A copy keeps its valid signature, and anyone who may write to the log can append one."""
     log.put(log.records[log.epoch])
     assert (log.image.epoch, log.image.ignored) == (log.epoch, 1)
@@ -123,7 +123,7 @@ def test_a_copied_start_does_not_unseat_the_governor(log: PaperLog) -> None:
 
 @pytest.mark.parametrize("names", ["the one before", "a later offset", "none"])
 def test_a_start_that_does_not_follow_the_latest_one_has_no_effect(
-    log: PaperLog, names: str
+    log: MemoryLog, names: str
 ) -> None:
     first = log.epoch
     latest = log.start_governor()
@@ -144,7 +144,7 @@ def untrusted(signer: str) -> FaultCode:
 
 
 @pytest.mark.parametrize("impostor", ["east", "controller", "operator", "root", "stranger"])
-def test_a_decision_needs_the_governors_key(log: PaperLog, impostor: str) -> None:
+def test_a_decision_needs_the_governors_key(log: MemoryLog, impostor: str) -> None:
     offset = undecided_publish(log)
     forged = log.accept(offset, by=impostor)
     assert "east.users" not in log.image.catalog
@@ -156,7 +156,7 @@ def test_a_decision_needs_the_governors_key(log: PaperLog, impostor: str) -> Non
 
 
 @pytest.mark.parametrize("impostor", ["east", "controller", "operator", "root", "stranger"])
-def test_a_governor_starts_under_the_governors_key_only(log: PaperLog, impostor: str) -> None:
+def test_a_governor_starts_under_the_governors_key_only(log: MemoryLog, impostor: str) -> None:
     forged = log.append(log.make(GovernorStarted, "mesh", version="1"), by=impostor)
     assert log.image.epoch == log.epoch
     assert fault_at(log, forged) is untrusted(impostor)
@@ -164,7 +164,7 @@ def test_a_governor_starts_under_the_governors_key_only(log: PaperLog, impostor:
 
 @pytest.mark.parametrize("impostor", ["west", "governor", "operator", "root", "stranger"])
 def test_a_fact_needs_the_controllers_key(impostor: str) -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     asked = story.granted(log)
     access = log.image.access.requests[asked]
@@ -184,7 +184,7 @@ def test_a_fact_needs_the_controllers_key(impostor: str) -> None:
 
 
 @pytest.mark.parametrize("impostor", ["east", "controller", "operator", "stranger"])
-def test_a_schema_is_introduced_by_root_or_governor_only(log: PaperLog, impostor: str) -> None:
+def test_a_schema_is_introduced_by_root_or_governor_only(log: MemoryLog, impostor: str) -> None:
     event = introduction(99, "mesh.AccessRequested", '"string"')
     forged = log.append(event, by=impostor)
     assert 99 not in log.image.schemas
@@ -192,7 +192,7 @@ def test_a_schema_is_introduced_by_root_or_governor_only(log: PaperLog, impostor
 
 
 @pytest.mark.parametrize("signer", ["root", "governor"])
-def test_a_schema_once_introduced_never_changes(log: PaperLog, signer: str) -> None:
+def test_a_schema_once_introduced_never_changes(log: MemoryLog, signer: str) -> None:
     text = avro.text_of("AccessRequested")
     log.append(introduction(99, "mesh.AccessRequested", text), by=signer)
     log.append(introduction(99, "mesh.AccessRequested", '"string"'), by=signer)
@@ -201,7 +201,7 @@ def test_a_schema_once_introduced_never_changes(log: PaperLog, signer: str) -> N
 
 @pytest.mark.parametrize("signer", ["root", "operator", "governor", "stranger"])
 def test_a_mesh_is_founded_once_and_by_its_root(signer: str) -> None:
-    log = PaperLog()
+    log = MemoryLog()
     usurper = key("usurper").public
     event = MeshFounded(
         meta=meta("mesh", "again", log.now),
@@ -212,12 +212,12 @@ def test_a_mesh_is_founded_once_and_by_its_root(signer: str) -> None:
         controller_key=usurper,
     )
     forged = log.append(event, by=signer)
-    assert log.image.identity == PaperLog().image.identity
+    assert log.image.identity == MemoryLog().image.identity
     assert fault_at(log, forged) is untrusted(signer)
 
 
 def test_the_root_is_whoever_signed_the_first_schema() -> None:
-    log = PaperLog(founded=False, root="somebody")
+    log = MemoryLog(founded=False, root="somebody")
     first = introduction(1, "mesh.SchemaIntroduced", avro.text_of("SchemaIntroduced"))
     log.append(first, by="somebody")
     log.append(introduction(2, "mesh.MeshFounded", avro.text_of("MeshFounded")), by="root")
@@ -225,7 +225,7 @@ def test_the_root_is_whoever_signed_the_first_schema() -> None:
     assert list(log.image.schemas) == [1]
 
 
-def test_an_offset_is_folded_once(log: PaperLog) -> None:
+def test_an_offset_is_folded_once(log: MemoryLog) -> None:
     entry_like = log.image.intents
     offset = undecided_publish(log)
     entry = log.image.intents.undecided[offset]
@@ -234,14 +234,14 @@ def test_an_offset_is_folded_once(log: PaperLog) -> None:
         apply(log.image, entry)
 
 
-def test_gaps_between_offsets_are_no_fault(log: PaperLog) -> None:
+def test_gaps_between_offsets_are_no_fault(log: MemoryLog) -> None:
     offset = undecided_publish(log)
     entry = replace(log.image.intents.undecided[offset], offset=offset + 7)
     assert apply(log.image, entry).offset == offset + 7
 
 
 def test_accepting_what_cannot_be_read_stops_the_replay_and_names_both_offsets(
-    log: PaperLog,
+    log: MemoryLog,
 ) -> None:
     garbage = log.put(replace(log.records[-1], value=b"?"))
     decision = log.accept(garbage)
@@ -265,7 +265,7 @@ def test_accepting_what_cannot_be_read_stops_the_replay_and_names_both_offsets(
     ],
 )
 def test_accepting_the_impossible_stops_the_replay_and_names_both_offsets(
-    log: PaperLog, kind: type[Event], fields: dict[str, str]
+    log: MemoryLog, kind: type[Event], fields: dict[str, str]
 ) -> None:
     offset = log.say(kind, "east", **fields)
     decision = log.accept(offset)
@@ -274,7 +274,7 @@ def test_accepting_the_impossible_stops_the_replay_and_names_both_offsets(
         _ = log.image
 
 
-def test_the_fold_does_not_judge_again(log: PaperLog) -> None:
+def test_the_fold_does_not_judge_again(log: MemoryLog) -> None:
     """An old log keeps its meaning under new rules: what was accepted counts."""
     offset = log.say(intents.ProductPublished, "west", **story.product(sla=9, acknowledged=False))
     log.accept(offset)
@@ -285,7 +285,7 @@ def test_the_image_before_the_first_record_is_empty() -> None:
     assert (EMPTY.offset, EMPTY.epoch, len(EMPTY.intents.undecided)) == (-1, -1, 0)
 
 
-def test_rows_touched_are_those_of_the_last_record(log: PaperLog) -> None:
+def test_rows_touched_are_those_of_the_last_record(log: MemoryLog) -> None:
     log.accept(undecided_publish(log))
     assert log.image.touched == (("mesh.catalog", "east.users"),)
     log.start_governor()

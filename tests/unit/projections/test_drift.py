@@ -8,11 +8,13 @@ from mesh_events.facts import DriftFound, DriftKind, Remedy
 from projections import drift
 from projections.drift import Left, all_left
 from projections.image import Image
-from tests import paper_story as story
-from tests.paper_log import PaperLog
+from tests import sample_history as story
+from tests.memory_log import MemoryLog
 
 
-def told(log: PaperLog, remedy: Remedy, *lines: str, by: str = "controller", **changes: Any) -> int:
+def told(
+    log: MemoryLog, remedy: Remedy, *lines: str, by: str = "controller", **changes: Any
+) -> int:
     """A fact about mallory's right in the west."""
     fields = {
         "subject": "principal/mallory",
@@ -29,19 +31,19 @@ def told(log: PaperLog, remedy: Remedy, *lines: str, by: str = "controller", **c
 
 
 @pytest.fixture
-def log() -> PaperLog:
-    log = PaperLog()
+def log() -> MemoryLog:
+    log = MemoryLog()
     story.published(log)
     story.granted(log)
     story.settle(log)
     return log
 
 
-def left(log: PaperLog) -> list[Left]:
+def left(log: MemoryLog) -> list[Left]:
     return [one for _, one in all_left(log.image.drifts)]
 
 
-def test_what_is_left_is_known_since_it_was_told_first(log: PaperLog) -> None:
+def test_what_is_left_is_known_since_it_was_told_first(log: MemoryLog) -> None:
     first = told(log, Remedy.LEFT, "one")
     when = log.image.time
     last = told(log, Remedy.LEFT, "one", "two")
@@ -49,14 +51,14 @@ def test_what_is_left_is_known_since_it_was_told_first(log: PaperLog) -> None:
 
 
 @pytest.mark.parametrize("remedy", [Remedy.ENDED, Remedy.REPAIRED, Remedy.UNKNOWN])
-def test_another_end_closes_it_and_only_it(log: PaperLog, remedy: Remedy) -> None:
+def test_another_end_closes_it_and_only_it(log: MemoryLog, remedy: Remedy) -> None:
     told(log, Remedy.LEFT, "one")
     told(log, Remedy.LEFT, "one", cluster="east")
     told(log, remedy, "one")
     assert [cluster for (cluster, _, _), _ in all_left(log.image.drifts)] == ["east"]
 
 
-def test_a_copy_of_an_earlier_fact_brings_nothing_back_and_hides_nothing(log: PaperLog) -> None:
+def test_a_copy_of_an_earlier_fact_brings_nothing_back_and_hides_nothing(log: MemoryLog) -> None:
     first = told(log, Remedy.LEFT, "one")
     end = told(log, Remedy.ENDED, "one")
     log.put(log.records[first])
@@ -68,7 +70,7 @@ def test_a_copy_of_an_earlier_fact_brings_nothing_back_and_hides_nothing(log: Pa
         assert left(log) == [found]
 
 
-def test_what_has_ended_may_be_left_again(log: PaperLog) -> None:
+def test_what_has_ended_may_be_left_again(log: MemoryLog) -> None:
     told(log, Remedy.LEFT, "one")
     told(log, Remedy.ENDED, "one")
     again = told(log, Remedy.LEFT, "one")
@@ -76,7 +78,7 @@ def test_what_has_ended_may_be_left_again(log: PaperLog) -> None:
 
 
 def test_findings_that_ended_are_remembered_up_to_a_bound(
-    log: PaperLog, monkeypatch: pytest.MonkeyPatch
+    log: MemoryLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(drift, "MOST_ENDED", 3)
     for number in range(5):
@@ -86,12 +88,12 @@ def test_findings_that_ended_are_remembered_up_to_a_bound(
     assert names == {f"principal/mallory-{number}" for number in (2, 3, 4)}
 
 
-def test_nobody_but_the_controller_tells(log: PaperLog) -> None:
+def test_nobody_but_the_controller_tells(log: MemoryLog) -> None:
     told(log, Remedy.LEFT, "one", by="west")
     assert not left(log)
 
 
-def test_no_right_depends_on_it(log: PaperLog) -> None:
+def test_no_right_depends_on_it(log: MemoryLog) -> None:
     before = log.image
     [(request, access)] = before.access.requests.items()
     for kind in DriftKind:

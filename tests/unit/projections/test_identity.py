@@ -16,10 +16,10 @@ from projections.identity import (
     Key,
     Role,
 )
-from tests import paper_story as story
-from tests.paper_log import PaperLog, key
+from tests import sample_history as story
+from tests.memory_log import MemoryLog, key
 
-LOG = PaperLog(founded=False)
+LOG = MemoryLog(founded=False)
 ROOT, EAST = key("root").public, key("east").public
 FOUNDED = identity.founded(
     identity.rooted(Identity(), ROOT),

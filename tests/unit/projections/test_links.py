@@ -9,10 +9,10 @@ from mesh_events import facts, intents
 from mesh_events.intents import OnRevoke
 from projections import links
 from projections.links import Copy, Desired, Link, Links, State
-from tests.paper_log import PaperLog
+from tests.memory_log import MemoryLog
 from tests.unit.projections.test_catalog import USERS
 
-LOG = PaperLog(founded=False)
+LOG = MemoryLog(founded=False)
 ID = "east.users@two"
 CREATE = LOG.make(intents.LinkCreated, "mesh", product="east.users", cluster="two")
 CREATED = links.created(links.EMPTY, CREATE, USERS, 10, 1000)

@@ -5,20 +5,20 @@ import pytest
 from mesh_events import intents
 from mesh_events.decisions import MeshRole
 from projections.identity import Role
-from tests import paper_story as story
-from tests.paper_log import PaperLog, key, open_offsets
+from tests import sample_history as story
+from tests.memory_log import MemoryLog, key, open_offsets
 
 
 @pytest.fixture
-def log() -> PaperLog:
-    found = PaperLog()
+def log() -> MemoryLog:
+    found = MemoryLog()
     story.published(found)
     return found
 
 
 @pytest.mark.parametrize("role", [MeshRole.OPERATOR, MeshRole.GOVERNOR, MeshRole.CONTROLLER])
 def test_a_new_key_counts_from_its_introduction_beside_the_old_one(
-    log: PaperLog, role: MeshRole
+    log: MemoryLog, role: MeshRole
 ) -> None:
     at = log.introduce_key(role, "new")
     for name in ("new", role.lower()):
@@ -27,7 +27,7 @@ def test_a_new_key_counts_from_its_introduction_beside_the_old_one(
 
 
 def test_decisions_under_a_revoked_key_are_set_aside_and_those_under_the_new_one_count(
-    log: PaperLog,
+    log: MemoryLog,
 ) -> None:
     log.introduce_key(MeshRole.GOVERNOR, "new")
     log.revoke_key("governor")
@@ -41,14 +41,14 @@ def test_decisions_under_a_revoked_key_are_set_aside_and_those_under_the_new_one
     assert not log.image.intents.undecided
 
 
-def test_what_was_decided_before_the_revocation_stays(log: PaperLog) -> None:
+def test_what_was_decided_before_the_revocation_stays(log: MemoryLog) -> None:
     before = log.image
     log.revoke_key("governor")
     assert log.image.catalog == before.catalog
 
 
 @pytest.mark.parametrize("by", ["operator", "governor", "controller", "east", "stranger"])
-def test_only_the_root_changes_the_meshs_keys(log: PaperLog, by: str) -> None:
+def test_only_the_root_changes_the_meshs_keys(log: MemoryLog, by: str) -> None:
     before = log.image.identity
     offsets = {
         log.introduce_key(MeshRole.GOVERNOR, "east", by=by),
@@ -58,7 +58,7 @@ def test_only_the_root_changes_the_meshs_keys(log: PaperLog, by: str) -> None:
     assert offsets <= set(open_offsets(log.image))
 
 
-def test_a_revoked_key_never_comes_back(log: PaperLog) -> None:
+def test_a_revoked_key_never_comes_back(log: MemoryLog) -> None:
     """Anybody who may write can append a copy of the root's own words."""
     introduced = log.introduce_key(MeshRole.CONTROLLER, "new")
     log.revoke_key("new")
@@ -67,7 +67,7 @@ def test_a_revoked_key_never_comes_back(log: PaperLog) -> None:
     assert not log.image.identity.has_role(key("new").public, Role.CONTROLLER)
 
 
-def test_a_known_key_gets_no_second_role(log: PaperLog) -> None:
+def test_a_known_key_gets_no_second_role(log: MemoryLog) -> None:
     before = log.image.identity
     log.introduce_key(MeshRole.GOVERNOR, "east")
     log.introduce_key(MeshRole.GOVERNOR, "root")
@@ -75,7 +75,7 @@ def test_a_known_key_gets_no_second_role(log: PaperLog) -> None:
     assert log.image.identity == before
 
 
-def test_the_root_can_take_a_domains_key_away_and_not_its_own(log: PaperLog) -> None:
+def test_the_root_can_take_a_domains_key_away_and_not_its_own(log: MemoryLog) -> None:
     log.revoke_key("east")
     log.revoke_key("root")
     identity = log.image.identity
@@ -85,7 +85,7 @@ def test_the_root_can_take_a_domains_key_away_and_not_its_own(log: PaperLog) -> 
 
 @pytest.mark.parametrize("decided", [False, True])
 def test_a_key_that_the_root_revokes_while_its_registration_waits_never_counts(
-    log: PaperLog, decided: bool
+    log: MemoryLog, decided: bool
 ) -> None:
     """Nobody would revoke it again, and who had it spoke for the domain."""
     thief, proof = key("thief").public, log.proof("thief", "east")

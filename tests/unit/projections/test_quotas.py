@@ -18,11 +18,11 @@ from projections.image import Image
 from projections.quotas.kinds import DEFAULT_QUOTAS, KEPT, Kind, Quotas, Used
 from projections.replay import fold
 from snapshots.image_tables import put_together, take_apart
-from tests import paper_story as story
+from tests import sample_history as story
 from tests.fixtures import recording
-from tests.paper_log import PaperLog, key
+from tests.memory_log import MemoryLog, key
 
-MADE: dict[Kind, Callable[[PaperLog, str], tuple[type[Event], str, dict[str, Any]]]] = {
+MADE: dict[Kind, Callable[[MemoryLog, str], tuple[type[Event], str, dict[str, Any]]]] = {
     Kind.APPLICATIONS: lambda _, name: (
         intents.ApplicationRegistered,
         "east",
@@ -63,13 +63,13 @@ DOMAIN = {kind: "west" if kind is Kind.REQUESTS else "east" for kind in Kind}
 
 
 @pytest.fixture
-def log() -> PaperLog:
-    found = PaperLog()
+def log() -> MemoryLog:
+    found = MemoryLog()
     story.domains(found)
     return found
 
 
-def start(log: PaperLog, **bounds: int) -> None:
+def start(log: MemoryLog, **bounds: int) -> None:
     """A governor starts with these bounds for each domain."""
     event = log.make(
         GovernorStarted,
@@ -80,22 +80,22 @@ def start(log: PaperLog, **bounds: int) -> None:
     log.epoch = log.append(event, by="governor")
 
 
-def make(log: PaperLog, kind: Kind, name: str, **changes: Any) -> int:
+def make(log: MemoryLog, kind: Kind, name: str, **changes: Any) -> int:
     event, speaker, fields = MADE[kind](log, name)
     return log.say(event, speaker, **{**fields, **changes})
 
 
-def verdict(log: PaperLog, kind: Kind, name: str) -> Verdict:
+def verdict(log: MemoryLog, kind: Kind, name: str) -> Verdict:
     return log.verdict(make(log, kind, name))
 
 
-def products(log: PaperLog, *names: str) -> None:
+def products(log: MemoryLog, *names: str) -> None:
     for name in names:
         make(log, Kind.PRODUCTS, name)
     log.govern()
 
 
-def used(log: PaperLog, kind: Kind, domain: str | None = None) -> Used:
+def used(log: MemoryLog, kind: Kind, domain: str | None = None) -> Used:
     return log.image.counts.get((domain or DOMAIN[kind], kind), Used())
 
 
@@ -129,14 +129,14 @@ def _open(image: Image, request: str) -> bool:
     return request in image.access.open.values()
 
 
-def test_a_domain_has_fifty_keys_by_default(log: PaperLog) -> None:
+def test_a_domain_has_fifty_keys_by_default(log: MemoryLog) -> None:
     log.start_governor()
     for number in range(49):
         log.accept(make(log, Kind.KEYS, f"key-{number}"))
     refused(verdict(log, Kind.KEYS, "one-more"), Kind.KEYS, "east", 50)
 
 
-def test_the_default_bounds_are_those_of_the_start_event(log: PaperLog) -> None:
+def test_the_default_bounds_are_those_of_the_start_event(log: MemoryLog) -> None:
     log.start_governor()
     assert log.image.bounds.quotas == DEFAULT_QUOTAS
     assert Quotas(1000, 1000, 50, 10_000, 200, 200, 1000) == DEFAULT_QUOTAS
@@ -145,7 +145,7 @@ def test_the_default_bounds_are_those_of_the_start_event(log: PaperLog) -> None:
 def test_each_kind_has_a_bound_of_its_name_in_the_start_event_and_the_settings() -> None:
     bounds = Quotas(1, 2, 3, 4, 5, 6, 7)
     assert bounds._fields == tuple(Kind)
-    meta = PaperLog().make(GovernorStarted, "mesh", version="1").meta
+    meta = MemoryLog().make(GovernorStarted, "mesh", version="1").meta
     assert Quotas.read(GovernorStarted(meta=meta, version="1", **bounds.named())) == bounds
     given = {kind.bound: bounds.of(kind).standing for kind in Kind}
     settings = WorkerSettings.model_construct(**given)
@@ -156,7 +156,7 @@ def test_each_kind_has_a_bound_of_its_name_in_the_start_event_and_the_settings()
 
 @pytest.mark.parametrize("kind", MADE)
 def test_one_above_the_bound_is_refused_and_leaves_other_domains_alone(
-    log: PaperLog, kind: Kind
+    log: MemoryLog, kind: Kind
 ) -> None:
     products(log, "a", "b", "c")
     bound = used(log, kind).standing + 2
@@ -170,14 +170,14 @@ def test_one_above_the_bound_is_refused_and_leaves_other_domains_alone(
     assert isinstance(log.verdict(other), Accepted)
 
 
-def test_a_bound_is_one_of_its_kind(log: PaperLog) -> None:
+def test_a_bound_is_one_of_its_kind(log: MemoryLog) -> None:
     start(log, applications=1)
     log.accept(make(log, Kind.APPLICATIONS, "a"))
     refused(verdict(log, Kind.APPLICATIONS, "b"), Kind.APPLICATIONS, "east", 1)
     assert isinstance(verdict(log, Kind.PRODUCTS, "b"), Waiting)
 
 
-def test_a_refusal_comes_before_the_checks_and_after_them(log: PaperLog) -> None:
+def test_a_refusal_comes_before_the_checks_and_after_them(log: MemoryLog) -> None:
     start(log, products=1)
     first, second = (make(log, Kind.PRODUCTS, name) for name in ("a", "b"))
     assert isinstance(log.verdict(second), Waiting)
@@ -185,7 +185,7 @@ def test_a_refusal_comes_before_the_checks_and_after_them(log: PaperLog) -> None
     refused(log.verdict(second), Kind.PRODUCTS, "east", 1)
 
 
-def test_the_operator_is_not_bounded(log: PaperLog) -> None:
+def test_the_operator_is_not_bounded(log: MemoryLog) -> None:
     start(log, applications=1, keys=1)
     for kind, name in ((Kind.APPLICATIONS, "a"), (Kind.APPLICATIONS, "b"), (Kind.KEYS, "k")):
         event, _, fields = MADE[kind](log, name)
@@ -196,7 +196,7 @@ def test_the_operator_is_not_bounded(log: PaperLog) -> None:
     assert used(log, Kind.KEYS) == Used(2, 2)
 
 
-def test_a_revoked_key_gives_its_place_back_until_too_many_are_kept(log: PaperLog) -> None:
+def test_a_revoked_key_gives_its_place_back_until_too_many_are_kept(log: MemoryLog) -> None:
     start(log, keys=2)
     for number in range(KEPT * 2 - 1):
         log.accept(make(log, Kind.KEYS, f"k{number}"))
@@ -210,7 +210,7 @@ def test_a_revoked_key_gives_its_place_back_until_too_many_are_kept(log: PaperLo
     assert "ended" in found.reason
 
 
-def test_a_key_that_the_root_takes_gives_its_place_back(log: PaperLog) -> None:
+def test_a_key_that_the_root_takes_gives_its_place_back(log: MemoryLog) -> None:
     start(log, keys=2)
     log.accept(make(log, Kind.KEYS, "k"))
     log.revoke_key("k")
@@ -219,7 +219,7 @@ def test_a_key_that_the_root_takes_gives_its_place_back(log: PaperLog) -> None:
 
 
 @pytest.mark.parametrize("ending", [intents.AccessDenied, intents.AccessRevoked])
-def test_a_request_that_ends_gives_its_place_back(log: PaperLog, ending: type[Event]) -> None:
+def test_a_request_that_ends_gives_its_place_back(log: MemoryLog, ending: type[Event]) -> None:
     story.published(log)
     products(log, "more")
     start(log, requests=1)
@@ -242,7 +242,7 @@ def test_a_request_that_ends_gives_its_place_back(log: PaperLog, ending: type[Ev
     ],
 )
 def test_what_is_dropped_gives_its_place_back_when_it_is_gone(
-    log: PaperLog, kind: Kind, drop: type[Event], named: str
+    log: MemoryLog, kind: Kind, drop: type[Event], named: str
 ) -> None:
     start(log, **{kind: 1})
     make(log, kind, "a")
@@ -258,7 +258,7 @@ def test_what_is_dropped_gives_its_place_back_when_it_is_gone(
     assert used(log, kind).kept <= 2
 
 
-def test_names_of_dropped_statements_are_bounded_and_may_come_back(log: PaperLog) -> None:
+def test_names_of_dropped_statements_are_bounded_and_may_come_back(log: MemoryLog) -> None:
     start(log, statements=1)
     for number in range(KEPT):
         make(log, Kind.STATEMENTS, f"s{number}")
@@ -270,7 +270,7 @@ def test_names_of_dropped_statements_are_bounded_and_may_come_back(log: PaperLog
     assert isinstance(verdict(log, Kind.STATEMENTS, "s0"), Waiting)
 
 
-def test_what_earlier_texts_have_read_is_kept_and_bounded(log: PaperLog) -> None:
+def test_what_earlier_texts_have_read_is_kept_and_bounded(log: MemoryLog) -> None:
     start(log, statements=1)
     make(log, Kind.STATEMENTS, "a", tables=["east.t0"])
     log.govern()
@@ -292,7 +292,7 @@ def test_what_earlier_texts_have_read_is_kept_and_bounded(log: PaperLog) -> None
     )
 
 
-def test_a_statement_that_comes_back_elsewhere_is_kept_as_one_more(log: PaperLog) -> None:
+def test_a_statement_that_comes_back_elsewhere_is_kept_as_one_more(log: MemoryLog) -> None:
     start(log, statements=1)
     for number in range(KEPT):
         make(log, Kind.STATEMENTS, "a", destination=f"east.to-{number}")
@@ -306,7 +306,7 @@ def test_a_statement_that_comes_back_elsewhere_is_kept_as_one_more(log: PaperLog
     assert isinstance(log.verdict(back), Waiting)
 
 
-def test_configs_of_a_connector_that_fill_others_are_kept_and_bounded(log: PaperLog) -> None:
+def test_configs_of_a_connector_that_fill_others_are_kept_and_bounded(log: MemoryLog) -> None:
     start(log, connectors=1)
     make(log, Kind.CONNECTORS, "a")
     log.govern()
@@ -324,7 +324,7 @@ def test_configs_of_a_connector_that_fill_others_are_kept_and_bounded(log: Paper
     refused(log.verdict(updated(KEPT)), Kind.CONNECTORS, "east", KEPT)
 
 
-def test_each_table_that_a_sink_does_not_fill_any_more_is_kept_and_bounded(log: PaperLog) -> None:
+def test_each_table_that_a_sink_does_not_fill_any_more_is_kept_and_bounded(log: MemoryLog) -> None:
     """An update of a sink of 200 topics leaves 200 of them on record, and once counted as one."""
     start(log, connectors=1)
 
@@ -359,7 +359,7 @@ def test_each_table_that_a_sink_does_not_fill_any_more_is_kept_and_bounded(log: 
     refused(again, Kind.CONNECTORS, "east", KEPT)
 
 
-def test_a_grant_that_needs_a_link_above_its_owners_bound_is_refused(log: PaperLog) -> None:
+def test_a_grant_that_needs_a_link_above_its_owners_bound_is_refused(log: MemoryLog) -> None:
     story.published(log)
     products(log, "more")
     start(log, links=1)
@@ -380,7 +380,7 @@ def test_a_grant_that_needs_a_link_above_its_owners_bound_is_refused(log: PaperL
     assert isinstance(log.verdict(log.say(intents.AccessGranted, "east", **yes)), Waiting)
 
 
-def test_a_removed_link_is_not_made_anew_above_the_bound(log: PaperLog) -> None:
+def test_a_removed_link_is_not_made_anew_above_the_bound(log: MemoryLog) -> None:
     story.published(log)
     story.granted(log)
     story.settle(log)
@@ -409,7 +409,7 @@ ACTS = st.tuples(st.sampled_from([*MADE, "grant", "deny", "revoke", "end"]), st.
 def test_the_counts_are_those_of_the_tables_after_any_story(
     acts: list[tuple[Any, str]], bound: int
 ) -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     products(log, "a")
     start(log, **dict.fromkeys(Kind, bound))
@@ -423,7 +423,7 @@ def test_the_counts_are_those_of_the_tables_after_any_story(
             assert count.kept <= max(KEPT * bound, 2), kind
 
 
-def _act(log: PaperLog, act: Any, name: str) -> None:
+def _act(log: MemoryLog, act: Any, name: str) -> None:
     image = log.image
     if isinstance(act, Kind):
         make(log, act, name)
@@ -441,7 +441,7 @@ def _act(log: PaperLog, act: Any, name: str) -> None:
             log.say(decided.get(act, intents.AccessRevoked), "east", **about)
 
 
-def test_the_bounds_are_those_of_the_latest_start(log: PaperLog) -> None:
+def test_the_bounds_are_those_of_the_latest_start(log: MemoryLog) -> None:
     start(log, applications=1)
     log.accept(make(log, Kind.APPLICATIONS, "a"))
     waiting = make(log, Kind.APPLICATIONS, "b")
@@ -450,7 +450,7 @@ def test_the_bounds_are_those_of_the_latest_start(log: PaperLog) -> None:
     assert isinstance(log.verdict(waiting), Accepted)
 
 
-def test_a_key_that_is_accepted_for_another_domain_counts_there(log: PaperLog) -> None:
+def test_a_key_that_is_accepted_for_another_domain_counts_there(log: MemoryLog) -> None:
     log.start_governor()
     log.accept(make(log, Kind.KEYS, "k"))
     fields = {"domain": "west", "public_key": key("k").public, "proof": log.proof("k", "west")}

@@ -9,13 +9,13 @@ from mesh_events.record import Record
 from projections.checksum import checksum
 from projections.image import EMPTY, Image
 from projections.replay import fold, replay
-from tests import paper_story as story
-from tests.paper_log import FOUNDATION_RECORDS, PaperLog
+from tests import sample_history as story
+from tests.memory_log import FOUNDATION_RECORDS, MemoryLog
 
 
 def whole_story() -> list[Record]:
     """Publish, request, grant, read, pause, resume, revoke, purge."""
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     asked = story.granted(log)
     story.granted(log, "north")
@@ -35,7 +35,7 @@ LAST = len(RECORDS) - 1
 
 def at_times(*times: int) -> list[Record]:
     """The founded log, and after it intents with these append times."""
-    log = PaperLog()
+    log = MemoryLog()
     for time in times:
         event = log.make(intents.ClusterRegistered, "mesh", **story.cluster("east"))
         log.append(event, by="operator", time=log.now + time)

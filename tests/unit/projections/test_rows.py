@@ -9,13 +9,13 @@ from mesh_events.rows import AccessRow, LinkRow, ProductRow, Row
 from projections.image import Image
 from projections.replay import fold
 from projections.rows import access_row, all_rows, link_row, product_row, row, touched_rows
-from tests import paper_story as story
-from tests.paper_log import PaperLog, at
+from tests import sample_history as story
+from tests.memory_log import MemoryLog, at
 
 
 @pytest.fixture(scope="module")
-def log() -> PaperLog:
-    log = PaperLog()
+def log() -> MemoryLog:
+    log = MemoryLog()
     story.published(log)
     asked = story.granted(log, on_revoke=intents.OnRevoke.RETAIN)
     story.granted(log, "north")
@@ -25,7 +25,7 @@ def log() -> PaperLog:
     return log
 
 
-def test_a_products_row_says_what_the_catalog_says(log: PaperLog) -> None:
+def test_a_products_row_says_what_the_catalog_says(log: MemoryLog) -> None:
     found = row(log.image, (ProductRow.topic, story.PRODUCT))
     product = log.image.catalog[story.PRODUCT]
     assert found == ProductRow(
@@ -49,7 +49,7 @@ def test_a_products_row_says_what_the_catalog_says(log: PaperLog) -> None:
     )
 
 
-def test_a_revoked_accesss_row_keeps_the_whole_story(log: PaperLog) -> None:
+def test_a_revoked_accesss_row_keeps_the_whole_story(log: MemoryLog) -> None:
     [access] = [found for found in log.image.access.requests.values() if found.link]
     found = access_row(access)
     times = {record.offset: at(record.time) for record in log.records}
@@ -65,14 +65,14 @@ def test_a_revoked_accesss_row_keeps_the_whole_story(log: PaperLog) -> None:
     assert found.requested_at < found.active_at < found.revoked_at
 
 
-def test_a_row_without_a_time_has_null_there(log: PaperLog) -> None:
+def test_a_row_without_a_time_has_null_there(log: MemoryLog) -> None:
     access = next(iter(log.image.access.requests.values()))
     fresh = replace(access, decided_at=None, active_at=None, revoked_at=None, removed_at=None)
     found = access_row(fresh)
     assert (found.decided_at, found.active_at, found.revoked_at, found.removed_at) == (None,) * 4
 
 
-def test_a_links_row_tells_what_became_of_the_copy(log: PaperLog) -> None:
+def test_a_links_row_tells_what_became_of_the_copy(log: MemoryLog) -> None:
     link = log.image.links[story.LINK]
     found = link_row(link)
     assert (found.state, found.copy_state, found.incarnation) == ("REMOVED", "RETAINED", 1)
@@ -80,12 +80,12 @@ def test_a_links_row_tells_what_became_of_the_copy(log: PaperLog) -> None:
     assert found.changed_at == at(log.records[link.changed].time)
 
 
-def test_ended_things_are_rows_with_a_state(log: PaperLog) -> None:
+def test_ended_things_are_rows_with_a_state(log: MemoryLog) -> None:
     states = {found.key: getattr(found, "state", "") for found in all_rows(log.image)}
     assert sorted(states.values()) == ["ACTIVE", "PUBLISHED", "REMOVED", "REVOKED"]
 
 
-def test_all_rows_come_by_topic_and_key(log: PaperLog) -> None:
+def test_all_rows_come_by_topic_and_key(log: MemoryLog) -> None:
     keys = [(found.topic, found.key) for found in all_rows(log.image)]
     assert [topic for topic, _ in keys] == [
         "mesh.catalog",
@@ -97,11 +97,11 @@ def test_all_rows_come_by_topic_and_key(log: PaperLog) -> None:
 
 
 @pytest.mark.parametrize("topic", [ProductRow.topic, AccessRow.topic, LinkRow.topic])
-def test_there_is_no_row_for_what_does_not_exist(log: PaperLog, topic: str) -> None:
+def test_there_is_no_row_for_what_does_not_exist(log: MemoryLog, topic: str) -> None:
     assert row(log.image, (topic, "nothing")) is None
 
 
-def test_every_change_of_a_row_is_touched_by_the_record_that_made_it(log: PaperLog) -> None:
+def test_every_change_of_a_row_is_touched_by_the_record_that_made_it(log: MemoryLog) -> None:
     """A subscriber who gets the touched rows only ends with the same table."""
     table: dict[tuple[str, str], Row] = {}
     for image in fold(log.records):
@@ -110,7 +110,7 @@ def test_every_change_of_a_row_is_touched_by_the_record_that_made_it(log: PaperL
         assert table == {(found.topic, found.key): found for found in all_rows(image)}
 
 
-def test_a_row_is_true_up_to_the_offset_that_changed_it(log: PaperLog) -> None:
+def test_a_row_is_true_up_to_the_offset_that_changed_it(log: MemoryLog) -> None:
     def rows_of(image: Image) -> dict[str, Row]:
         return {found.key: found for found in all_rows(image)}
 
@@ -123,6 +123,6 @@ def test_a_row_is_true_up_to_the_offset_that_changed_it(log: PaperLog) -> None:
         before = now
 
 
-def test_rows_are_pure_values_of_the_image(log: PaperLog) -> None:
+def test_rows_are_pure_values_of_the_image(log: MemoryLog) -> None:
     product = log.image.catalog[story.PRODUCT]
     assert product_row(product) == product_row(product)

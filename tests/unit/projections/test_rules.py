@@ -12,8 +12,8 @@ from mesh_events.facts import CheckFailed
 from mesh_events.meta import MESH_DOMAIN, Event
 from projections.deciding.decide import decide
 from projections.deciding.verdict import Accepted, Rejected, Verdict, Waiting
-from tests import paper_story as story
-from tests.paper_log import Fails, Never, PaperLog, key
+from tests import sample_history as story
+from tests.memory_log import Fails, MemoryLog, Never, key
 from tests.unit.projections.refusals import ASKED, DENIED, GRANTED, REFUSALS, Refusal
 
 OWN_SPEAKERS = {"mesh": "operator", "governor": "governor", "controller": "controller"}
@@ -21,9 +21,9 @@ OWN_SPEAKERS = {"mesh": "operator", "governor": "governor", "controller": "contr
 
 
 @pytest.fixture(scope="module")
-def mesh() -> tuple[PaperLog, dict[str, str]]:
+def mesh() -> tuple[MemoryLog, dict[str, str]]:
     """The state that `refusals` describes, and the ids of its requests."""
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     log.say(
         intents.ProductPublished, "east", **story.product(product="east.more", topic="east.more")
@@ -45,7 +45,7 @@ def mesh() -> tuple[PaperLog, dict[str, str]]:
     return log, {ASKED: asked, DENIED: denied, GRANTED: granted}
 
 
-def ask(log: PaperLog, application: str) -> str:
+def ask(log: MemoryLog, application: str) -> str:
     speaker = application.partition(".")[0]
     fields = {"product": story.PRODUCT, "application": application, "reason": "r"}
     event = log.make(intents.AccessRequested, speaker, **fields)
@@ -54,9 +54,9 @@ def ask(log: PaperLog, application: str) -> str:
     return event.meta.id
 
 
-def judged(log: PaperLog, speaker: str, kind: type[Event], fields: dict[str, Any]) -> Verdict:
+def judged(log: MemoryLog, speaker: str, kind: type[Event], fields: dict[str, Any]) -> Verdict:
     """What would be decided if it were said now; the log stays as it is for the next test."""
-    branch = PaperLog(founded=False)
+    branch = MemoryLog(founded=False)
     branch.records, branch.now = list(log.records), log.now
     branch._folded = len(log.records), log.image
     domain = MESH_DOMAIN if speaker in OWN_SPEAKERS else speaker
@@ -68,7 +68,7 @@ def judged(log: PaperLog, speaker: str, kind: type[Event], fields: dict[str, Any
 
 @pytest.mark.parametrize("case", REFUSALS, ids=lambda case: f"{case.kind.__name__}-{case.code}")
 def test_a_refusal_names_its_code_and_a_reason(
-    mesh: tuple[PaperLog, dict[str, str]], case: Refusal
+    mesh: tuple[MemoryLog, dict[str, str]], case: Refusal
 ) -> None:
     log, ids = mesh
     fields = {name: _known(ids, value) for name, value in case.fields.items()}
@@ -153,7 +153,7 @@ ACCEPTED: list[tuple[str, type[Event], dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("speaker", "kind", "fields"), ACCEPTED)
 def test_what_is_in_order_is_accepted(
-    mesh: tuple[PaperLog, dict[str, str]],
+    mesh: tuple[MemoryLog, dict[str, str]],
     speaker: str,
     kind: type[Event],
     fields: dict[str, Any],
@@ -234,7 +234,7 @@ def test_what_is_in_order_is_accepted(
     ],
 )
 def test_what_needs_the_world_waits_for_its_checks(
-    mesh: tuple[PaperLog, dict[str, str]],
+    mesh: tuple[MemoryLog, dict[str, str]],
     speaker: str,
     kind: type[Event],
     fields: dict[str, Any],
@@ -246,7 +246,7 @@ def test_what_needs_the_world_waits_for_its_checks(
 
 
 def test_a_grant_on_a_shared_cluster_needs_no_check() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     asked = story.request(log, "north")
     fields = {"product": story.PRODUCT, "request": asked}
@@ -254,7 +254,7 @@ def test_a_grant_on_a_shared_cluster_needs_no_check() -> None:
 
 
 def test_a_failed_check_refuses_with_its_own_words_and_nobody_waits_for_the_others() -> None:
-    log = PaperLog(checks={"topic_exists": Fails("gone", "why"), "schema_registered": Never()})
+    log = MemoryLog(checks={"topic_exists": Fails("gone", "why"), "schema_registered": Never()})
     story.domains(log)
     offset = log.say(intents.ProductPublished, "east", **story.product())
     assert log.verdict(offset) == Waiting(("topic_exists", "schema_registered"))
@@ -266,7 +266,7 @@ def test_a_failed_check_refuses_with_its_own_words_and_nobody_waits_for_the_othe
 
 
 def test_of_two_failed_checks_the_first_named_is_told_whichever_came_out_first() -> None:
-    log = PaperLog(checks={"topic_exists": Never(), "schema_registered": Never()})
+    log = MemoryLog(checks={"topic_exists": Never(), "schema_registered": Never()})
     story.domains(log)
     offset = log.say(intents.ProductPublished, "east", **story.product())
     outcomes = [("schema_registered", "no_schema"), ("topic_exists", "unknown_topic")]
@@ -276,7 +276,7 @@ def test_of_two_failed_checks_the_first_named_is_told_whichever_came_out_first()
     assert log.verdict(offset) == Rejected("unknown_topic", "why")
 
 
-def test_a_request_is_never_written_over(mesh: tuple[PaperLog, dict[str, str]]) -> None:
+def test_a_request_is_never_written_over(mesh: tuple[MemoryLog, dict[str, str]]) -> None:
     """Long after its id is forgotten among the intents, it still names somebody's grant."""
     log, ids = mesh
     event = log.make(
@@ -287,7 +287,7 @@ def test_a_request_is_never_written_over(mesh: tuple[PaperLog, dict[str, str]]) 
         reason="r",
     )
     thief = event.model_copy(update={"meta": event.meta.model_copy(update={"id": ids[GRANTED]})})
-    branch = PaperLog(founded=False)
+    branch = MemoryLog(founded=False)
     branch.records, branch.now = list(log.records), log.now
     offset = branch.append(thief, by="north")
     verdict = branch.verdict(offset)
@@ -296,7 +296,7 @@ def test_a_request_is_never_written_over(mesh: tuple[PaperLog, dict[str, str]]) 
 
 
 def test_of_two_publishes_of_one_name_the_first_on_the_log_wins() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.domains(log)
     first = log.say(intents.ProductPublished, "east", **story.product(description="first"))
     log.say(intents.ProductPublished, "east", **story.product(description="second"))
@@ -332,7 +332,7 @@ NOT_IN_THE_TABLE = {
 
 
 def test_a_paused_link_cannot_be_paused_again_but_resumed() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     story.granted(log)
     log.say(intents.LinkPaused, "west", **LINKED)
@@ -344,7 +344,7 @@ def test_a_paused_link_cannot_be_paused_again_but_resumed() -> None:
 
 
 def test_the_owner_may_pause_what_a_reader_paused_and_the_operator_what_is_not_held() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     story.granted(log)
     may_pause = {"west": True, "east": True, "mesh": True}
@@ -366,7 +366,7 @@ def test_the_owner_may_pause_what_a_reader_paused_and_the_operator_what_is_not_h
 
 
 def test_a_removed_link_can_be_restored_by_either_side() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     story.granted(log)
     log.say(intents.LinkRemoved, "east", **LINKED)
@@ -379,7 +379,7 @@ def test_a_removed_link_can_be_restored_by_either_side() -> None:
 
 
 def test_another_engine_takes_a_link_only_when_the_first_has_let_go() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     story.granted(log)
     mirrored = {**LINKED, "engine": intents.Engine.MIRRORMAKER}
@@ -402,8 +402,8 @@ def test_another_engine_takes_a_link_only_when_the_first_has_let_go() -> None:
     assert early.code == "link_busy"
 
 
-def stopped_by_the_operator() -> PaperLog:
-    log = PaperLog()
+def stopped_by_the_operator() -> MemoryLog:
+    log = MemoryLog()
     story.published(log)
     log.say(statements.StatementAdded, "east", **story.statement())
     story.settle(log)
@@ -423,7 +423,7 @@ def test_a_statement_that_the_operator_has_stopped_is_held(kind: type[Event]) ->
 
 
 def test_the_operator_can_hold_what_the_domain_has_stopped() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     log.say(statements.StatementAdded, "east", **story.statement())
     log.say(statements.StatementStopped, "east", statement=story.STATEMENT)
@@ -439,7 +439,7 @@ def test_the_operator_can_hold_what_the_domain_has_stopped() -> None:
 
 
 def test_a_statement_is_added_again_once_the_dropped_one_is_gone() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     log.say(statements.StatementAdded, "east", **story.statement())
     story.settle(log)
@@ -454,7 +454,7 @@ def test_a_statement_is_added_again_once_the_dropped_one_is_gone() -> None:
 
 
 def test_a_connector_that_the_operator_has_stopped_is_held_until_the_operator_lets_it_go() -> None:
-    log, name = PaperLog(), {"connector": story.CONNECTOR}
+    log, name = MemoryLog(), {"connector": story.CONNECTOR}
     story.published(log)
     log.say(connectors.ConnectorAdded, "east", **story.connector())
     log.say(connectors.ConnectorStopped, "east", **name)
@@ -473,7 +473,7 @@ def test_a_connector_that_the_operator_has_stopped_is_held_until_the_operator_le
 
 def test_of_two_updates_that_were_made_of_one_config_the_second_is_refused() -> None:
     """It would take the first one's change back, a column that is left out for example."""
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     log.say(connectors.ConnectorAdded, "east", **story.connector())
     story.settle(log)
@@ -491,7 +491,7 @@ def test_of_two_updates_that_were_made_of_one_config_the_second_is_refused() -> 
 
 
 def test_a_connector_is_added_again_once_the_dropped_one_is_gone() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     log.say(connectors.ConnectorAdded, "east", **story.connector())
     story.settle(log)

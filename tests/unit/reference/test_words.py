@@ -15,6 +15,13 @@ RETIRED = {
     "Saying": "SubmitOptions",
     "SideBySide": "ThreadedLanes",
     "OneByOne": "SerialLanes",
+    "minder": "service runner",
+    "founding": "bootstrap",
+    "ledger": "verifier",
+    "DistrustError": "IntegrityError",
+    "Layered": "OverlayMap",
+    "Paired": "PairsMapping",
+    "PaperLog": "MemoryLog",
 }
 """Retired word -> the one to use; a capital is asked for where the word has another meaning."""
 ENDS = (".py", ".md", ".scala", ".avsc", ".sh")

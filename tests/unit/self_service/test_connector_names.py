@@ -8,8 +8,8 @@ from mesh_events.errors import RefusedError
 from self_service.cli.connect.change import Change
 from self_service.cli.framework.options import StartOptions
 from self_service.cli.mesh.context import Mesh
-from tests import paper_story as story
-from tests.paper_log import PaperLog
+from tests import sample_history as story
+from tests.memory_log import MemoryLog
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from tests.paper_log import PaperLog
 def test_a_name_of_another_form_is_told_from_one_of_another_domain(
     name: str, code: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.domains(log)
     monkeypatch.setattr(Mesh, "image", lambda _: log.image)
     options = StartOptions(domain="east")

@@ -23,14 +23,14 @@ from projections.image import Image
 from projections.integrity.tree import CompactRange
 from projections.integrity.trusted_prefix import IntegrityError
 from projections.replay import fold, replay
-from projections.table import Layered
+from projections.table import OverlayMap
 from snapshots import history, place
 from snapshots.history import OtherLogError, Read, extend, image_at
 from snapshots.image_tables import TABLES, Rest, put_together, take_apart
 from snapshots.store import ORIGIN, BusyError, DamagedError, SnapshotError, Store, StoredTable
-from tests import paper_story as story
+from tests import sample_history as story
 from tests.fixtures import recording
-from tests.paper_log import Never, PaperLog
+from tests.memory_log import MemoryLog, Never
 from tests.signed_log import busy_log, signed_over, trusting
 
 RECORDS = busy_log()
@@ -80,7 +80,7 @@ def test_at_every_offset_and_time_the_image_is_that_of_a_full_replay(
 
 def log_with_a_jump(*, decided: bool) -> list[Record]:
     """Applications that register each 5 s; the broker's clock is 10 min ahead for a few records."""
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     for at in range(5):
         ahead = log.make(intents.ApplicationRegistered, "east", application=f"east.ahead{at}")
@@ -112,7 +112,7 @@ def test_a_broker_that_was_ahead_hides_no_later_state_from_as_of(
 
 
 def test_a_large_field_is_in_the_file_once_however_often_its_row_changes(store: Store) -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.domains(log)
     story.connector_added(log)
     ((name, connector),) = replay(log.records).connectors.items()
@@ -151,7 +151,7 @@ def test_recorded_logs_have_their_checksums(name: str, tmp_path: Path) -> None:
 
 def test_the_logs_of_these_tests_fill_every_table() -> None:
     # a log of which the fixtures have none: a statement that had another text
-    reworded = PaperLog()
+    reworded = MemoryLog()
     story.published(reworded)
     reworded.say(statements.StatementAdded, "east", **story.statement(tables=["east.other"]))
     story.settle(reworded)
@@ -181,7 +181,7 @@ def test_nothing_of_an_image_is_left_out() -> None:
 
 
 def test_the_ids_of_an_hour_ago_are_forgotten_alike(tmp_path: Path) -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     for number in range(4):
         log.now += 4_000_000
@@ -476,7 +476,7 @@ def test_the_length_of_a_table_is_that_of_its_rows(
 ) -> None:
     """Whether it was asked for before the rows changed, or not."""
     base = Map({number: str(number) for number in range(6)})
-    table, rows = Layered(base), dict(base)
+    table, rows = OverlayMap(base), dict(base)
     assert not asked or len(table) == len(rows)
     for is_set, key in acts:
         if is_set:
@@ -492,7 +492,7 @@ def test_records_behind_a_snapshot_are_folded_without_reading_a_table_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ranges of unusable records that are decided while many intents wait."""
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     log.checks = {"topic_exists": Never(), "schema_registered": Never()}
     for number in range(40):

@@ -10,7 +10,7 @@ from mesh_events.integrity.checkpoint import Checkpoint, origin_of, ranges, read
 from mesh_events.integrity.note import signed
 from mesh_events.integrity.places import checkpoints, file_text, read_file, whole_notes
 from mesh_events.settings import notes_path
-from tests.paper_log import key
+from tests.memory_log import key
 
 BODY = Checkpoint("paper/mesh.governance", 41, bytes(range(32)), 43, ((3, 3), (7, 9)), "ab" * 32)
 

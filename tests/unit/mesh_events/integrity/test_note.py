@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mesh_events.integrity.note import Note, key_id, parse_note, signed, verifier_key
 from mesh_events.signing import encode_public
-from tests.paper_log import key
+from tests.memory_log import key
 
 # the example that golang.org/x/mod/sumdb/note is documented and tested with
 GO_KEY = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW"

@@ -12,7 +12,7 @@ from mesh_events.errors import ConfigurationError
 from mesh_events.kafka.connection import Connection
 from mesh_events.kafka.transport import Tls
 from mesh_events.settings import Profile
-from tests.paper_log import key
+from tests.memory_log import key
 
 
 @pytest.fixture(autouse=True)

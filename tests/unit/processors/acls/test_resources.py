@@ -11,7 +11,7 @@ from processors.clusters.drift import Finding, Scene, of_strangers
 from processors.clusters.rights import Acl, reader
 from processors.controllers.flows.starts import Starts
 from processors.controllers.rights.wishes import desired
-from tests import paper_story as story
+from tests import sample_history as story
 from tests.unit.processors.clusters.test_drift import EAST, IMAGE, TOPIC, WISHES
 
 WEST = drift.scene(IMAGE, "west", WISHES, bootstrap.rights())

@@ -21,14 +21,14 @@ from processors.controllers.rights.wishes import desired
 from projections.connectors import config
 from projections.image import Image
 from projections.links import Desired, State
-from tests import paper_story as story
-from tests.paper_log import PaperLog
+from tests import sample_history as story
+from tests.memory_log import MemoryLog
 
 TOPIC = "east.users"
 
 
 def _image() -> Image:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     story.granted(log)
     story.settle(log)
@@ -160,7 +160,7 @@ def test_what_the_log_has_not_told_yet_is_no_drift() -> None:
 
 
 def test_a_right_that_is_called_off_is_told_as_returned_and_not_as_ungranted() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     request = story.granted(log, "north")
     story.settle(log)
@@ -265,7 +265,7 @@ def test_a_links_writer_may_do_what_it_does_at_its_own_ends_only() -> None:
 
 
 def test_a_strangers_right_on_the_positions_of_a_domains_sources_is_found() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.domains(log)
     log.say(ConnectorAdded, "east", **story.connector())
     story.settle(log)
@@ -280,7 +280,7 @@ def test_a_strangers_right_on_the_positions_of_a_domains_sources_is_found() -> N
 
 
 def test_a_sinks_right_on_the_positions_of_sources_is_found() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.domains(log)
     log.say(ConnectorAdded, "east", **story.connector())
     story.settle(log)
@@ -296,7 +296,7 @@ def test_a_sinks_right_on_the_positions_of_sources_is_found() -> None:
 
 def test_a_connectors_config_is_read_once_in_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
     """It was read for each of a sink's rights: 200 of them tell of 200 topics each."""
-    log = PaperLog()
+    log = MemoryLog()
     story.domains(log)
     log.say(ConnectorAdded, "east", **story.connector())
     story.settle(log)

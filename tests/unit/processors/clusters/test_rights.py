@@ -12,11 +12,11 @@ from processors.clusters.principals import held
 from processors.clusters.rights import Binding, Operation, Resource, reader
 from processors.controllers.rights.rights import Wish, _in_order
 from processors.controllers.rights.wishes import current, desired, returned
-from tests import paper_story as story
-from tests.paper_log import PaperLog
+from tests import sample_history as story
+from tests.memory_log import MemoryLog
 
 
-def wish_of(log: PaperLog, request: str) -> Wish | None:
+def wish_of(log: MemoryLog, request: str) -> Wish | None:
     """The one wish about a request, if there is one."""
     found = [wish for wish in desired(log.image) if wish.subject == request]
     assert len(found) <= 1
@@ -24,7 +24,7 @@ def wish_of(log: PaperLog, request: str) -> Wish | None:
 
 
 def test_a_reader_has_to_wait_for_the_copy() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     request = story.request(log)
     assert wish_of(log, request) is None
@@ -39,7 +39,7 @@ def test_a_reader_has_to_wait_for_the_copy() -> None:
 
 
 def test_a_revoked_right_is_unwanted_for_ever() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     request = story.granted(log)
     story.activated(log)
@@ -55,12 +55,12 @@ def test_a_revoked_right_is_unwanted_for_ever() -> None:
     assert (wish.wanted, wish.reported) == (False, True)
 
 
-def returned_to(log: PaperLog, cluster: str, actual: Iterable[Binding]) -> list[Wish]:
+def returned_to(log: MemoryLog, cluster: str, actual: Iterable[Binding]) -> list[Wish]:
     return returned(log.image, cluster, held(log.image, actual))
 
 
 def test_of_grants_that_are_over_those_with_rights_are_looked_at_alone() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     request = story.granted(log)
     story.activated(log)
@@ -84,7 +84,7 @@ def test_of_grants_that_are_over_those_with_rights_are_looked_at_alone() -> None
 
 
 def test_readers_lose_a_copy_that_somebody_removes_under_the_grant() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     request = story.granted(log)
     story.activated(log)
@@ -102,7 +102,7 @@ def test_readers_lose_a_copy_that_somebody_removes_under_the_grant() -> None:
 
 
 def test_a_grant_that_was_not_reported_yet_may_have_been_applied() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     request = story.granted(log)
     log.say(intents.LinkRemoved, "east", product=story.PRODUCT, cluster="west", reason="not yet")
@@ -117,9 +117,9 @@ def test_a_grant_that_was_not_reported_yet_may_have_been_applied() -> None:
     assert log.image.access.requests[request].removed_at is None
 
 
-def crowded(domain: str) -> PaperLog:
+def crowded(domain: str) -> MemoryLog:
     """A product is published, and a domain has twenty applications to be registered."""
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     for number in range(20):
         log.say(intents.ApplicationRegistered, domain, application=f"{domain}.a{number}")
@@ -152,7 +152,7 @@ def test_the_rights_of_a_domain_come_in_turn_with_those_of_one_with_very_many() 
 def test_whose_the_rights_of_a_cluster_are_is_asked_once_for_each_principal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     config = {"connector.class": "some.Sink", "topics": "west.own"}
     log.say(ConnectorAdded, "west", connector="west.files", config=config)

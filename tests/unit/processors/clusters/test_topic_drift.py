@@ -9,7 +9,7 @@ from processors.clusters.kafka import Topic
 from processors.clusters.topic_drift import TopicDrift, TopicFinding, of_copy, of_product
 from projections import links
 from projections.links import Copy, Desired, Link
-from tests.links.desk import _product, meta
+from tests.links.harness import _product, meta
 
 PRODUCT = _product("east.users", "east", "east.users")
 EVIDENCE = {"topic_id": "id-1", "partitions": "2"}

@@ -1,4 +1,4 @@
-"""The checkpoints controller over a log on paper: what it signs and believes, when it stops."""
+"""The checkpoints controller over a log in memory: what it signs and believes, when it stops."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,7 +27,7 @@ from projections.integrity.tree import CompactRange
 from projections.integrity.trusted_prefix import IntegrityError
 from projections.replay import replay
 from snapshots.history import OtherLogError
-from tests.paper_log import key, resigned
+from tests.memory_log import key, resigned
 from tests.signed_log import ORIGIN, busy_log, signed_over, trusting
 
 RECORDS = busy_log()
@@ -63,7 +63,7 @@ class PaperStore:
         self._answer()
 
 
-class PaperLeadership:
+class MemoryLeadership:
     def __init__(self, epoch: int = 1) -> None:
         self.epoch, self.over = epoch, False
 
@@ -112,7 +112,7 @@ def begun(signed: Sequence[SignedCheckpoint] = (), root: str | None = ROOT) -> F
 
 
 def reconcile(fold: Fold, controller: CheckpointsController, leadership: Any = None) -> None:
-    controller.reconcile(fold.image, leadership or PaperLeadership())
+    controller.reconcile(fold.image, leadership or MemoryLeadership())
 
 
 def test_all_that_is_due_is_signed_in_pieces() -> None:
@@ -173,7 +173,7 @@ def test_few_records_wait_for_their_time(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_nobody_signs_whose_leadership_is_over_or_whose_key_is_no_controllers() -> None:
     fold = begun()
     fold.take(RECORDS)
-    over = PaperLeadership()
+    over = MemoryLeadership()
     over.over = True
     with pytest.raises(NotLeaderError):
         reconcile(fold, fold.controller(), over)
@@ -233,7 +233,7 @@ def test_an_altered_log_is_folded_anew_and_never_signed_over() -> None:
     assert fold.checked == len(RECORDS)
     controller = fold.controller()
     reconcile(fold, controller)
-    reconcile(fold, controller, PaperLeadership(2))
+    reconcile(fold, controller, MemoryLeadership(2))
     assert fold.store.signed == SIGNED
     finding = fold.watch.describe()["finding"]
     assert finding["code"] == "record_edited"

@@ -94,7 +94,7 @@ class PaperEvents:
         return
 
 
-class PaperLeadership:
+class MemoryLeadership:
     """A leadership that can end; nothing is reported under it."""
 
     last_report = -1
@@ -121,7 +121,7 @@ class Forwarded:
     url: str
     topic: PaperTopic = field(default_factory=PaperTopic)
     key: str | None = None
-    leadership: PaperLeadership = field(default_factory=PaperLeadership)
+    leadership: MemoryLeadership = field(default_factory=MemoryLeadership)
     time: float = 100.0
     answer_s: float = 30.0
 
@@ -341,7 +341,7 @@ def test_nothing_is_sent_after_the_leadership_and_the_next_one_reads_the_saved_p
     assert receiver.runs() == runs(0, 1)
     # meanwhile another worker has forwarded
     made.topic.saved = 4
-    made.leadership = PaperLeadership(epoch=8)
+    made.leadership = MemoryLeadership(epoch=8)
     made.look()
     assert receiver.runs() == runs(0, 1, 4)
 

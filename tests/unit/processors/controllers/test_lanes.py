@@ -15,7 +15,7 @@ from projections.image import EMPTY
 from tests.kafka_client import eventually
 
 
-class PaperLeadership:
+class MemoryLeadership:
     """As much of a leadership as lanes look at."""
 
     last_report = -1
@@ -39,7 +39,7 @@ def test_a_lane_that_hangs_holds_up_no_other(lanes: ThreadedLanes, gate: threadi
     done: list[str] = []
     jobs = {"down": lambda: gate.wait() and None, "up": lambda: done.append("up")}
     for _ in range(3):
-        lanes.run(jobs, EMPTY, PaperLeadership())  # type: ignore[arg-type]
+        lanes.run(jobs, EMPTY, MemoryLeadership())  # type: ignore[arg-type]
     assert done == ["up"] * 3
 
 
@@ -51,19 +51,19 @@ def test_a_lane_does_one_thing_at_a_time(lanes: ThreadedLanes, gate: threading.E
         gate.wait()
 
     for _ in range(3):
-        lanes.run({"east": job}, EMPTY, PaperLeadership())  # type: ignore[arg-type]
+        lanes.run({"east": job}, EMPTY, MemoryLeadership())  # type: ignore[arg-type]
     assert len(begun) == 1
     gate.set()
 
     def again() -> bool:
-        lanes.run({"east": job}, EMPTY, PaperLeadership())  # type: ignore[arg-type]
+        lanes.run({"east": job}, EMPTY, MemoryLeadership())  # type: ignore[arg-type]
         return len(begun) > 1
 
     eventually(again, "the lane is free")
 
 
 def test_what_a_lane_reported_is_in_the_image_of_its_next_job(lanes: ThreadedLanes) -> None:
-    leadership, done = PaperLeadership(), []
+    leadership, done = MemoryLeadership(), []
 
     def job() -> None:
         done.append(1)
@@ -84,9 +84,9 @@ def test_what_a_job_raises_comes_out_and_its_lane_is_free_again(
         raise fault
 
     with pytest.raises(type(fault)):
-        lanes.run({"east": fail}, EMPTY, PaperLeadership())  # type: ignore[arg-type]
+        lanes.run({"east": fail}, EMPTY, MemoryLeadership())  # type: ignore[arg-type]
     done: list[int] = []
-    lanes.run({"east": lambda: done.append(1)}, EMPTY, PaperLeadership())  # type: ignore[arg-type]
+    lanes.run({"east": lambda: done.append(1)}, EMPTY, MemoryLeadership())  # type: ignore[arg-type]
     assert done == [1]
 
 
@@ -95,7 +95,7 @@ def test_a_lane_that_hangs_for_good_is_an_error(
 ) -> None:
     monkeypatch.setattr(module, "STALL_S", 0.01)
     with pytest.raises(StateFaultError, match="hangs at east"):
-        lanes.run({"east": lambda: gate.wait() and None}, EMPTY, PaperLeadership())  # type: ignore[arg-type]
+        lanes.run({"east": lambda: gate.wait() and None}, EMPTY, MemoryLeadership())  # type: ignore[arg-type]
 
 
 def test_a_lane_that_waits_for_a_thread_does_not_hang(
@@ -113,15 +113,15 @@ def test_a_lane_that_waits_for_a_thread_does_not_hang(
         gate.wait()
 
     jobs = {"east": lambda: first.wait() and None, "west": second}
-    lanes.run(jobs, EMPTY, PaperLeadership())  # type: ignore[arg-type]
+    lanes.run(jobs, EMPTY, MemoryLeadership())  # type: ignore[arg-type]
     now[0] += 50
     first.set()
     assert begun.wait(60)
     now[0] += 50
-    lanes.run({}, EMPTY, PaperLeadership())  # type: ignore[arg-type]
+    lanes.run({}, EMPTY, MemoryLeadership())  # type: ignore[arg-type]
     now[0] += 50
     with pytest.raises(StateFaultError, match="hangs at west for 100 s"):
-        lanes.run({}, EMPTY, PaperLeadership())  # type: ignore[arg-type]
+        lanes.run({}, EMPTY, MemoryLeadership())  # type: ignore[arg-type]
 
 
 def test_a_lane_of_one_domain_that_hangs_is_logged_once_and_ends_no_worker(
@@ -139,16 +139,16 @@ def test_a_lane_of_one_domain_that_hangs_is_logged_once_and_ends_no_worker(
 
     jobs = {"east": slow, "west": lambda: done.append("west")}
     with capture_logs() as logs:
-        lanes.run(jobs, EMPTY, PaperLeadership())  # type: ignore[arg-type]
+        lanes.run(jobs, EMPTY, MemoryLeadership())  # type: ignore[arg-type]
         assert begun.wait(60)
         for _ in range(3):
             now[0] += module.STALL_S + 1
-            lanes.run(jobs, EMPTY, PaperLeadership())  # type: ignore[arg-type]
+            lanes.run(jobs, EMPTY, MemoryLeadership())  # type: ignore[arg-type]
         assert done == ["west"] * 4
         gate.set()
 
         def again() -> bool:
-            lanes.run(jobs, EMPTY, PaperLeadership())  # type: ignore[arg-type]
+            lanes.run(jobs, EMPTY, MemoryLeadership())  # type: ignore[arg-type]
             return done.count("east") > 1
 
         eventually(again, "the lane goes on")
@@ -157,7 +157,7 @@ def test_a_lane_of_one_domain_that_hangs_is_logged_once_and_ends_no_worker(
 
 
 def test_the_end_of_an_earlier_leadership_is_no_news_to_the_next(lanes: ThreadedLanes) -> None:
-    earlier, later, done = PaperLeadership(), PaperLeadership(), list[str]()
+    earlier, later, done = MemoryLeadership(), MemoryLeadership(), list[str]()
     gate = threading.Event()
 
     def over() -> None:
@@ -185,7 +185,7 @@ def test_a_fault_of_the_program_is_not_hidden_by_the_end_of_a_leadership(
         raise ValueError("a bug")
 
     with pytest.raises(ValueError, match="a bug"):
-        lanes.run({"east": over, "west": broken}, EMPTY, PaperLeadership())  # type: ignore[arg-type]
+        lanes.run({"east": over, "west": broken}, EMPTY, MemoryLeadership())  # type: ignore[arg-type]
 
 
 def test_a_job_begins_nothing_new_after_a_while() -> None:

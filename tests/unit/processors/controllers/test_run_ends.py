@@ -21,7 +21,7 @@ from projections.lineage.runs import MOST
 from projections.links import Desired
 from tests.connectors.memory import NAME, MemoryConnector
 from tests.links.memory import MemoryLink
-from tests.paper_log import PaperLog
+from tests.memory_log import MemoryLog
 from tests.statements.memory import MemoryStatement
 from tests.unit.processors.controllers.flows.test_links_crashes import DiedError
 
@@ -113,7 +113,7 @@ def statement(lineage: Mortal) -> MemoryStatement:
     made = MemoryStatement()
     made.lineage = lineage  # type: ignore[assignment]
     made.controller = made.new_controller()
-    made.desk.add()
+    made.harness.add()
     made.settle()
     return made
 
@@ -148,7 +148,7 @@ def test_a_link_whose_query_is_gone_ends_its_run_before_the_next_one(
     link.settle()
     first, second = lineage.ends().items()
     assert (first[1], second[1]) == (["FAIL"], [])
-    link.desk.pause()
+    link.harness.pause()
     link.settle()
     assert Counter(map(tuple, lineage.ends().values())) == {("FAIL",): 1, ("COMPLETE",): 1}
 
@@ -158,7 +158,7 @@ def test_a_statement_that_fails_and_is_dropped_ends_its_run_once(
 ) -> None:
     statement.engine.down = True
     statement.settle()
-    statement.desk.direct(Desired.REMOVED)
+    statement.harness.direct(Desired.REMOVED)
     statement.engine.down = False
     statement.settle()
     assert [len(ends) for ends in lineage.ends().values()] == [1]
@@ -190,11 +190,11 @@ def test_a_link_that_died_before_its_runs_end_was_written_is_made_up_for(
     lineage.dies_at = RunState.FAIL
     link.engine.queries.clear()
     assert not survived(link.settle)
-    take_over(link.desk.image, lineage)
+    take_over(link.harness.image, lineage)
     assert list(lineage.ends().values()) == [["FAIL"]]
     link.controller = link.new_controller()
     link.settle()
-    link.desk.remove()
+    link.harness.remove()
     link.settle()
     assert {len(ends) for ends in lineage.ends().values()} == {1}
 
@@ -268,7 +268,7 @@ def forwarded(lineage: Mortal) -> Received:
     """What a receiver gets of it."""
     received = Received()
     controller = ForwardingController(lambda: Topic(lineage), received)
-    controller.reconcile(PaperLog().image, Leadership(1))
+    controller.reconcile(MemoryLog().image, Leadership(1))
     return received
 
 
@@ -283,8 +283,8 @@ def test_an_end_that_two_live_workers_write_is_one_event_and_forwarded_once(
     """The first one has reported the end on the log and stands still; its successor writes it."""
     images = {
         "connector": lambda: connector.log.image,
-        "link": lambda: link.desk.image,
-        "statement": lambda: statement.desk.image,
+        "link": lambda: link.harness.image,
+        "statement": lambda: statement.harness.image,
     }
     lineage.told.clear()
     lineage.before = lambda: take_over(images[job](), lineage)

@@ -12,9 +12,9 @@ from projections.deciding.consequences import consequences
 from projections.fold import apply
 from projections.image import Image
 from projections.replay import entry_of
-from tests import paper_story as story
+from tests import sample_history as story
 from tests.fixtures.record import STORIES
-from tests.paper_log import PaperLog
+from tests.memory_log import MemoryLog
 from tests.selection import draws
 
 BY = "paper/1"
@@ -41,7 +41,7 @@ def test_whoever_asks_now_and_then_misses_nothing() -> None:
 
 
 def test_what_changed_behind_an_image_is_found_with_a_later_one() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     early, found = log.image, Consequent()
     assert found.due(early, BY) == []
@@ -57,7 +57,7 @@ def test_what_changed_behind_an_image_is_found_with_a_later_one() -> None:
 
 
 def test_no_link_is_looked_at_that_did_not_change(monkeypatch: pytest.MonkeyPatch) -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     story.granted(log)
     story.settle(log)
@@ -86,7 +86,7 @@ def replace_touched(image: Image) -> Image:
     return image._replace(touched=(("mesh.links", story.LINK),))
 
 
-def followed(log: PaperLog, found: Consequent, image: Image) -> Image:
+def followed(log: MemoryLog, found: Consequent, image: Image) -> Image:
     """Fold what stands behind an image; after each record the same is due as for all of it."""
     for record in log.records[image.offset + 1 :]:
         before, image = image, apply(image, entry_of(record, image))
@@ -97,7 +97,7 @@ def followed(log: PaperLog, found: Consequent, image: Image) -> Image:
 
 def test_a_link_that_another_engine_has_let_go_is_due_by_that_report_alone() -> None:
     """No access changes with it: the grant stood on the log while the copy was being removed."""
-    log, found = PaperLog(), Consequent()
+    log, found = MemoryLog(), Consequent()
     story.published(log)
     asked = story.granted(log)
     story.settle(log)
@@ -128,7 +128,7 @@ def test_a_link_that_another_engine_has_let_go_is_due_by_that_report_alone() -> 
 
 def test_what_follows_from_the_end_of_a_quarantine_needs_no_change_of_an_access() -> None:
     """The decision changes its accesses as well today; what is due must not depend on that."""
-    log, found = PaperLog(), Consequent()
+    log, found = MemoryLog(), Consequent()
     story.published(log)
     asked = story.request(log)
     log.operator(intents.DomainQuarantined, domain="west", reason="it leaks")
@@ -144,7 +144,7 @@ def test_what_follows_from_the_end_of_a_quarantine_needs_no_change_of_an_access(
 
 
 def test_a_quarantine_takes_back_what_was_due() -> None:
-    log, found = PaperLog(), Consequent()
+    log, found = MemoryLog(), Consequent()
     story.published(log)
     asked = story.request(log)
     log.accept(log.say(intents.AccessGranted, "east", product=story.PRODUCT, request=asked))

@@ -9,37 +9,37 @@ from mesh_events import intents
 from mesh_events.record import FaultCode, Record
 from processors.governor.governor import Governor
 from projections.image import Bounds
-from tests import paper_story as story
-from tests.paper_log import PaperLog, at, key
+from tests import sample_history as story
+from tests.memory_log import MemoryLog, at, key
 from tests.unit.processors.governor.test_governor import leading, settle
 
 COPIES = 1000
 
 
 @pytest.fixture
-def log() -> PaperLog:
-    found = PaperLog()
+def log() -> MemoryLog:
+    found = MemoryLog()
     story.domains(found)
     return found
 
 
-def copied(log: PaperLog, offset: int, count: int = COPIES) -> list[int]:
+def copied(log: MemoryLog, offset: int, count: int = COPIES) -> list[int]:
     return [log.put(log.records[offset]) for _ in range(count)]
 
 
-def freeze(log: PaperLog, **fields: str) -> int:
+def freeze(log: MemoryLog, **fields: str) -> int:
     until = at(log.now + 3_600_000)
     return log.operator(
         intents.DomainFrozen, **{"domain": "east", "reason": "r", **fields}, until=until
     )
 
 
-def settled(governor: Governor, log: PaperLog) -> None:
+def settled(governor: Governor, log: MemoryLog) -> None:
     governor.fold(log.records)
     settle(governor, log)
 
 
-def test_copies_of_a_domains_intent_leave_its_bound_to_the_domain(log: PaperLog) -> None:
+def test_copies_of_a_domains_intent_leave_its_bound_to_the_domain(log: MemoryLog) -> None:
     governor = leading(log, bounds=Bounds(COPIES, 100 * COPIES))
     first = log.say(intents.ApplicationRegistered, "west", application="west.one")
     settled(governor, log)
@@ -55,7 +55,7 @@ def test_copies_of_a_domains_intent_leave_its_bound_to_the_domain(log: PaperLog)
     assert "west.two" in governor.image.identity.applications
 
 
-def test_copies_of_an_undecided_intent_are_set_aside_as_well(log: PaperLog) -> None:
+def test_copies_of_an_undecided_intent_are_set_aside_as_well(log: MemoryLog) -> None:
     governor = leading(log)
     first = log.say(intents.ApplicationRegistered, "west", application="west.one")
     copied(log, first, 10)
@@ -65,7 +65,7 @@ def test_copies_of_an_undecided_intent_are_set_aside_as_well(log: PaperLog) -> N
     assert "west.one" in governor.image.identity.applications
 
 
-def test_copies_of_the_operators_intents_do_not_delay_its_freeze(log: PaperLog) -> None:
+def test_copies_of_the_operators_intents_do_not_delay_its_freeze(log: MemoryLog) -> None:
     governor = leading(log)
     operators = [
         record.offset
@@ -84,7 +84,7 @@ def test_copies_of_the_operators_intents_do_not_delay_its_freeze(log: PaperLog) 
     assert events[-1].offset == frozen  # type: ignore[attr-defined]
 
 
-def test_a_copy_costs_the_governor_no_memory(log: PaperLog) -> None:
+def test_a_copy_costs_the_governor_no_memory(log: MemoryLog) -> None:
     governor = leading(log)
     record = log.records[freeze(log, reason="r" * 4000)]
     settled(governor, log)
@@ -107,7 +107,7 @@ def fresh(record: Record, offset: int) -> Record:
     return replace(record, offset=offset, value=bytes(bytearray(record.value)))
 
 
-def test_a_freeze_is_not_refused_for_what_others_append(log: PaperLog) -> None:
+def test_a_freeze_is_not_refused_for_what_others_append(log: MemoryLog) -> None:
     """A bound of one undecided intent is for domains; copies do not count to the operator's."""
     governor = leading(log, bounds=Bounds(1, 1))
     first = freeze(log, domain="west")
@@ -118,7 +118,7 @@ def test_a_freeze_is_not_refused_for_what_others_append(log: PaperLog) -> None:
     assert governor.image.intents.waiting["mesh/operator"] == 2
 
 
-def test_a_copy_is_set_aside_with_the_offset_of_the_first(log: PaperLog) -> None:
+def test_a_copy_is_set_aside_with_the_offset_of_the_first(log: MemoryLog) -> None:
     governor = leading(log)
     first = log.say(intents.ApplicationRegistered, "west", application="west.one")
     settled(governor, log)
@@ -130,7 +130,7 @@ def test_a_copy_is_set_aside_with_the_offset_of_the_first(log: PaperLog) -> None
     assert str(first) in fault.reason
 
 
-def test_a_copy_of_a_forgotten_intent_of_the_governor_is_too_old(log: PaperLog) -> None:
+def test_a_copy_of_a_forgotten_intent_of_the_governor_is_too_old(log: MemoryLog) -> None:
     """The rules find none of the governor's intents too old."""
     story.published(log)
     story.granted(log)

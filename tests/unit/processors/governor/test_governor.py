@@ -1,4 +1,4 @@
-"""The governor's steps, with a log on paper and nothing behind it."""
+"""The governor's steps, with a log in memory and nothing behind it."""
 
 import threading
 import time
@@ -32,14 +32,14 @@ from projections.deciding.decide import CHECK_TIMEOUT_MS
 from projections.deciding.verdict import Quarantined, Verdict
 from projections.image import DEFAULT_BOUNDS, Bounds, Image
 from projections.quotas.kinds import Quotas
-from tests import paper_story as story
-from tests.paper_log import Never, PaperLog, at, key
+from tests import sample_history as story
+from tests.memory_log import MemoryLog, Never, at, key
 
 
 class PaperWriter:
-    """Appends under the governor's key to a log on paper."""
+    """Appends under the governor's key to a log in memory."""
 
-    def __init__(self, log: PaperLog, speaker: str = "governor") -> None:
+    def __init__(self, log: MemoryLog, speaker: str = "governor") -> None:
         self._log, self._speaker, self.key = log, speaker, key(speaker)
 
     def append(self, event: Event) -> Receipt:
@@ -62,7 +62,7 @@ class PaperRows:
 
 
 def leading(
-    log: PaperLog,
+    log: MemoryLog,
     copy: Callable[[Copy], None] = lambda _: None,
     bounds: Bounds = DEFAULT_BOUNDS,
 ) -> Governor:
@@ -73,7 +73,7 @@ def leading(
     return found
 
 
-def settle(governor: Governor, log: PaperLog) -> None:
+def settle(governor: Governor, log: MemoryLog) -> None:
     while governor.step():
         governor.fold(log.records)
 
@@ -82,7 +82,7 @@ def test_what_arrives_during_a_step_is_decided_by_a_later_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Records are folded on the event loop while a step runs in its thread."""
-    log = PaperLog(checks={"topic_exists": Never()})
+    log = MemoryLog(checks={"topic_exists": Never()})
     story.domains(log)
     governor = leading(log)
     waiting = log.say(intents.ProductPublished, "east", **story.product())
@@ -107,7 +107,7 @@ def test_what_arrives_during_a_step_is_decided_by_a_later_one(
 
 
 def test_a_new_leadership_takes_up_what_the_last_one_had_in_hand() -> None:
-    log = PaperLog(checks={"topic_exists": Never()})
+    log = MemoryLog(checks={"topic_exists": Never()})
     story.domains(log)
     governor = leading(log)
     log.say(intents.ApplicationRegistered, "east", application="east.open")
@@ -123,7 +123,7 @@ def test_a_new_leadership_takes_up_what_the_last_one_had_in_hand() -> None:
 
 
 def test_the_governors_image_is_the_replay() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     governor = leading(log)
     story.published(log)
     governor.fold(log.records)
@@ -131,7 +131,7 @@ def test_the_governors_image_is_the_replay() -> None:
     assert again.image.catalog == governor.image.catalog
 
 
-def publications(log: PaperLog, count: int) -> list[int]:
+def publications(log: MemoryLog, count: int) -> list[int]:
     """So many good publications of east, not decided yet; returns their offsets."""
     offsets = []
     for number in range(count):
@@ -142,7 +142,7 @@ def publications(log: PaperLog, count: int) -> list[int]:
 
 
 def test_a_step_costs_the_same_however_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    log = PaperLog(checks={"topic_exists": Never()})
+    log = MemoryLog(checks={"topic_exists": Never()})
     story.domains(log)
     governor = leading(log)
     publications(log, 5 * AGAIN)
@@ -175,7 +175,7 @@ def test_what_an_operator_says_is_judged_next_however_dear_the_others_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A thousand intents of one domain, each of which waits, once were judged in one step."""
-    log = PaperLog(checks={"topic_exists": Never()})
+    log = MemoryLog(checks={"topic_exists": Never()})
     story.domains(log)
     governor = leading(log)
     publications(log, 40)
@@ -200,7 +200,7 @@ def test_what_an_operator_says_is_judged_next_however_dear_the_others_are(
 def test_dear_intents_that_wait_and_those_that_arrive_take_turns(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    log = PaperLog(checks={"topic_exists": Never()})
+    log = MemoryLog(checks={"topic_exists": Never()})
     story.domains(log)
     governor = leading(log)
     waiting = publications(log, 5)
@@ -216,7 +216,7 @@ def test_dear_intents_that_wait_and_those_that_arrive_take_turns(
 
 
 def test_a_check_that_came_out_is_looked_at_before_all_that_wait() -> None:
-    log = PaperLog(checks={"topic_exists": Never(), "schema_registered": Never()})
+    log = MemoryLog(checks={"topic_exists": Never(), "schema_registered": Never()})
     story.domains(log)
     governor = leading(log)
     offsets = publications(log, 3 * AGAIN)
@@ -231,9 +231,9 @@ def test_a_check_that_came_out_is_looked_at_before_all_that_wait() -> None:
     assert last not in governor.image.intents.undecided
 
 
-def dear_checks(count: int, monkeypatch: pytest.MonkeyPatch) -> tuple[PaperLog, Governor, Dear]:
+def dear_checks(count: int, monkeypatch: pytest.MonkeyPatch) -> tuple[MemoryLog, Governor, Dear]:
     """East's publications, a check of each of which came out; every judgement is dear."""
-    log = PaperLog(checks={"topic_exists": Never(), "schema_registered": Never()})
+    log = MemoryLog(checks={"topic_exists": Never(), "schema_registered": Never()})
     story.domains(log)
     governor = leading(log)
     offsets = publications(log, count)
@@ -300,7 +300,7 @@ def test_a_check_that_is_folded_during_a_step_is_looked_at_by_the_next_step(
 def test_what_this_process_has_signed_is_not_verified_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.domains(log)
     governor = leading(log)
     log.say(intents.ApplicationRegistered, "west", application="west.a")
@@ -315,7 +315,7 @@ def test_what_this_process_has_signed_is_not_verified_again(
 
 
 def test_a_governor_whose_key_the_log_does_not_know_does_not_start() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     stranger = PaperWriter(log, "stranger")
     governor = Governor(stranger, PaperRows(), lambda *_: None)  # type: ignore[arg-type]
     governor.fold(log.records)
@@ -327,7 +327,7 @@ def test_a_governor_whose_key_the_log_does_not_know_does_not_start() -> None:
 
 def test_a_governor_whose_key_was_revoked_says_no_more() -> None:
     """Each of its words would be set aside by the next one, and that one's too."""
-    log = PaperLog()
+    log = MemoryLog()
     story.domains(log)
     governor = leading(log)
     log.introduce_key(MeshRole.GOVERNOR, "second governor")
@@ -343,7 +343,7 @@ def test_a_governor_whose_key_was_revoked_says_no_more() -> None:
 def test_times_run_out_one_after_the_other_however_many_wait(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    log = PaperLog(checks={"topic_exists": Never()})
+    log = MemoryLog(checks={"topic_exists": Never()})
     story.domains(log)
     governor = leading(log)
     publications(log, 3 * AGAIN)
@@ -359,7 +359,7 @@ def test_a_machine_whose_clock_is_an_hour_off_waits_for_a_check_as_long_as_other
     hours: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ahead, it once refused with check_timeout all that needed a check; behind, it waited on."""
-    log = PaperLog(checks={"topic_exists": Never()})
+    log = MemoryLog(checks={"topic_exists": Never()})
     story.domains(log)
     wrong = time.time() + hours * 3600
     monkeypatch.setattr(time, "time", lambda: wrong)
@@ -382,7 +382,7 @@ def later(monkeypatch: pytest.MonkeyPatch, milliseconds: int) -> None:
 
 def test_a_fold_that_began_before_everything_was_forgotten_takes_no_more() -> None:
     """It was cancelled in its thread: what it still has would leave a hole behind it."""
-    log = PaperLog()
+    log = MemoryLog()
     governor = Governor(PaperWriter(log), PaperRows(), lambda *_: None)  # type: ignore[arg-type]
 
     def forgotten_on_the_way() -> Iterable[Record]:
@@ -401,7 +401,7 @@ def test_one_step_decides_many_records_each_on_those_before_it(
 ) -> None:
     # a busy machine takes longer for one judgement than a step has
     monkeypatch.setattr(module, "BATCH_S", 60)
-    log = PaperLog()
+    log = MemoryLog()
     story.domains(log)
     governor = leading(log)
     for name in ("one", "two", "one"):
@@ -420,7 +420,7 @@ def test_one_step_decides_many_records_each_on_those_before_it(
 
 def test_a_freeze_is_decided_before_what_the_domain_has_said() -> None:
     """The domain writes more than is decided at once; what was undecided is then refused."""
-    log = PaperLog()
+    log = MemoryLog()
     story.domains(log)
     governor = leading(log)
     said = [
@@ -442,7 +442,7 @@ def test_a_domain_that_floods_delays_no_other_one(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(module, "BATCH", 2)
     # a batch ends with its time, too, which a busy machine needs for one decision
     monkeypatch.setattr(module, "BATCH_S", 60.0)
-    log = PaperLog()
+    log = MemoryLog()
     story.domains(log)
     governor = leading(log)
     for number in range(20):
@@ -455,12 +455,12 @@ def test_a_domain_that_floods_delays_no_other_one(monkeypatch: pytest.MonkeyPatc
     assert len(governor.image.intents.undecided) == 19
 
 
-def garbage(log: PaperLog) -> int:
+def garbage(log: MemoryLog) -> int:
     return log.put(replace(log.records[-1], value=b"garbage"))
 
 
 def test_a_flood_of_garbage_is_one_decision_and_a_few_copies() -> None:
-    log, copies = PaperLog(), list[Copy]()
+    log, copies = MemoryLog(), list[Copy]()
     story.domains(log)
     governor = leading(log, copies.append)
     offsets = [garbage(log) for _ in range(300)]
@@ -480,7 +480,7 @@ def test_a_flood_of_garbage_is_one_decision_and_a_few_copies() -> None:
 
 
 def test_a_single_unusable_record_is_copied_with_its_reason() -> None:
-    log, copies = PaperLog(), list[Copy]()
+    log, copies = MemoryLog(), list[Copy]()
     governor = leading(log, copies.append)
     offset = garbage(log)
     governor.fold(log.records)
@@ -494,7 +494,7 @@ def test_a_single_unusable_record_is_copied_with_its_reason() -> None:
 
 def test_undecided_garbage_costs_the_governor_no_bytes_for_each_record() -> None:
     """Who stands by folds the flood, and another governor decides it."""
-    log = PaperLog()
+    log = MemoryLog()
     story.domains(log)
     governor = leading(log)
     for _ in range(100):
@@ -509,7 +509,7 @@ def test_undecided_garbage_costs_the_governor_no_bytes_for_each_record() -> None
 
 
 def test_a_range_of_another_governor_frees_what_it_swallows() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.domains(log)
     governor = leading(log)
     garbage(log)
@@ -526,7 +526,7 @@ def test_a_range_of_another_governor_frees_what_it_swallows() -> None:
 
 
 def test_a_governor_says_at_its_start_what_a_domain_may_have() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.domains(log)
     bounds = Bounds(undecided=2, ids=1000, quotas=Quotas(1, 2, 3, 4, 5, 6, 7))
     governor = leading(log, bounds=bounds)
@@ -544,7 +544,7 @@ def test_a_governor_says_at_its_start_what_a_domain_may_have() -> None:
 
 
 def test_ranges_do_not_delay_what_an_operator_signs() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.domains(log)
     governor = leading(log)
     for _ in range(100):
@@ -598,7 +598,7 @@ class Meanwhile:
 def test_a_step_beside_the_fold_finds_all_that_its_image_calls_for(
     place: str, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     request = story.request(log)
     governor = leading(log)
@@ -641,7 +641,7 @@ def test_a_start_beside_the_fold_queues_what_is_half_folded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The fold has noted a record for the epoch before, and not published it yet."""
-    log = PaperLog()
+    log = MemoryLog()
     story.domains(log)
     governor = leading(log)
     lock = governor._rows.lock = WatchedLock()  # type: ignore[assignment]
@@ -666,7 +666,7 @@ def test_a_start_beside_the_fold_queues_what_is_half_folded(
 def test_a_step_passes_over_what_another_governor_has_decided_meanwhile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.domains(log)
     governor = leading(log)
     wrong = log.make(intents.ApplicationRegistered, "west", application="west.new")
@@ -694,15 +694,15 @@ def quarantined(entry: Entry, _: Verdict, basis: Any) -> Any:
 SLOW = {"topic_exists": Never(), "schema_registered": Never(), "target_free": Never()}
 
 
-def waiting_for_checks() -> tuple[PaperLog, Governor]:
+def waiting_for_checks() -> tuple[MemoryLog, Governor]:
     """A published product; from now on no check comes out by itself."""
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     log.checks = SLOW
     return log, leading(log)
 
 
-def passed(governor: Governor, log: PaperLog, offset: int, *checks: str) -> None:
+def passed(governor: Governor, log: MemoryLog, offset: int, *checks: str) -> None:
     """The checks of one intent come out, and everything that follows is decided."""
     for check in checks:
         log.report(CheckPassed, offset=offset, check=check, evidence={})
@@ -710,7 +710,7 @@ def passed(governor: Governor, log: PaperLog, offset: int, *checks: str) -> None
     settle(governor, log)
 
 
-def words(log: PaperLog, waiting: str, domain: str = "east") -> list[int]:
+def words(log: MemoryLog, waiting: str, domain: str = "east") -> list[int]:
     """Updates of one product; those that are `w` have to wait for checks."""
     return [
         log.say(
@@ -724,7 +724,7 @@ def words(log: PaperLog, waiting: str, domain: str = "east") -> list[int]:
     ]
 
 
-def decided_of(log: PaperLog, offsets: Sequence[int]) -> list[tuple[int, str]]:
+def decided_of(log: MemoryLog, offsets: Sequence[int]) -> list[tuple[int, str]]:
     found = [log.event_at(one.offset) for one in log.records]
     return [
         (one.offset, type(one).__name__)
@@ -765,7 +765,7 @@ def test_what_was_held_is_judged_before_what_came_after_it(monkeypatch: pytest.M
 
 
 def test_a_revocation_behind_a_grant_that_waits_ends_it() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     asked = [story.request(log, consumer) for consumer in ("west", "north")]
     log.checks = SLOW

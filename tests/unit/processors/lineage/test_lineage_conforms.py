@@ -26,7 +26,7 @@ from processors.lineage.events import (
 from projections.connectors.config import DEAD_LETTERS, JDBC_SINK
 from projections.links import Desired
 from tests import openlineage
-from tests import paper_story as story
+from tests import sample_history as story
 from tests.connectors.memory import NAME, MemoryConnector
 from tests.links.memory import MemoryLink
 from tests.links.real import LineageList
@@ -59,16 +59,16 @@ def events(lineage: LineageList) -> Told:
 
 def of_a_link(_: Path) -> LineageList:
     made = MemoryLink()
-    product = made.desk.image.catalog["east.users"]
-    catalog = made.desk.image.catalog.set(
+    product = made.harness.image.catalog["east.users"]
+    catalog = made.harness.image.catalog.set(
         product.id, replace(product, schema_id=7, owner="team-users")
     )
-    made.desk.image = made.desk.image._replace(catalog=catalog)
+    made.harness.image = made.harness.image._replace(catalog=catalog)
     made.schema = USER
     made.settle()
     made.engine.queries[-1].fault = "the disk is full"
     made.settle()
-    made.desk.pause()
+    made.harness.pause()
     made.settle()
     return made.lineage
 
@@ -78,7 +78,7 @@ def of_a_statement(_: Path) -> LineageList:
     made.settle()
     made.engine.queries[-1].fault = "the disk is full"
     made.settle()
-    made.desk.direct(Desired.PAUSED)
+    made.harness.direct(Desired.PAUSED)
     made.settle()
     return made.lineage
 

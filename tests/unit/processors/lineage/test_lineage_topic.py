@@ -14,7 +14,7 @@ from mesh_events.kafka.connection import Connection
 from mesh_events.meta import new_id
 from processors.lineage import events
 from processors.lineage.events import UNAWAITED_S, JobRun, LineageTopic
-from tests import paper_story as story
+from tests import sample_history as story
 from tests.connectors.memory import NAME, PRINCIPAL, MemoryConnector
 
 LOGIN = Connection("kafka.invalid:9092", "mesh.governor", "secret")

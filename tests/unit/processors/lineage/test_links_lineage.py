@@ -31,15 +31,15 @@ SCHEMA = json.dumps(
 
 
 def told(kind: RunState, reason: str | None = None, schema: str | None = SCHEMA) -> dict:
-    desk = MemoryLink().desk
-    product, identity = desk.image.catalog["east.users"], desk.image.identity
+    harness = MemoryLink().harness
+    product, identity = harness.image.catalog["east.users"], harness.image.identity
     east = replace(identity.clusters["east"], bootstrap_servers="east.test:9092,other:1")
-    image = desk.image._replace(
-        catalog=desk.image.catalog.set(product.id, replace(product, schema_id=7)),
+    image = harness.image._replace(
+        catalog=harness.image.catalog.set(product.id, replace(product, schema_id=7)),
         identity=replace(identity, clusters=identity.clusters.set("east", east)),
     )
     datasets = Datasets(image, None if schema is None else lambda _: schema)
-    run = link_run(desk.link, new_id(), datasets, "request-1")
+    run = link_run(harness.link, new_id(), datasets, "request-1")
     return json.loads(Serde.to_json(event(kind, run, WHEN, reason)))
 
 

@@ -44,7 +44,7 @@ def test_a_run_goes_on_completes_or_fails_under_its_own_id() -> None:
     made.settle()
     made.engine.queries[-1].fault = "the disk is full"
     made.settle()
-    made.desk.direct(Desired.PAUSED)
+    made.harness.direct(Desired.PAUSED)
     made.settle()
     kinds = [kind for kind, _ in told(made)]
     assert kinds[0] is RunState.START

@@ -12,7 +12,7 @@ from mesh_events.record import Record
 from processors.governor.governor import Governor
 from processors.log import fold as log_fold
 from processors.log.fold import LogFold
-from tests.paper_log import PaperLog
+from tests.memory_log import MemoryLog
 
 
 def record(offset: int) -> Record:
@@ -23,7 +23,7 @@ class Folding:
     """A governor that keeps the offsets that it folded, and passes over what it has."""
 
     def __init__(self) -> None:
-        self.image = PaperLog().image._replace(offset=-1)
+        self.image = MemoryLog().image._replace(offset=-1)
         self.folded: list[int] = []
 
     def fold(self, records: Iterable[Record], *, ours: bool = False) -> None:

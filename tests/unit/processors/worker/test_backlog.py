@@ -8,23 +8,23 @@ from mesh_events.intents import AccessGranted, DomainThawed
 from processors.worker.backlog import Backlog
 from processors.worker.metrics import Metrics
 from processors.worker.worker import Worker
-from tests import paper_story as story
-from tests.paper_log import PaperLog
+from tests import sample_history as story
+from tests.memory_log import MemoryLog
 
 
-def said(log: PaperLog, domain: str, count: int) -> list[int]:
+def said(log: MemoryLog, domain: str, count: int) -> list[int]:
     return [
         log.say(AccessGranted, domain, product="east.users", request=f"{domain}-{number}")
         for number in range(count)
     ]
 
 
-def is_open(backlog: Backlog, log: PaperLog, *waiting: int) -> bool:
+def is_open(backlog: Backlog, log: MemoryLog, *waiting: int) -> bool:
     return backlog.is_open(log.image, lambda: waiting)
 
 
-def begun() -> PaperLog:
-    log = PaperLog()
+def begun() -> MemoryLog:
+    log = MemoryLog()
     story.domains(log)
     return log
 

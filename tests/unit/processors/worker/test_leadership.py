@@ -23,7 +23,7 @@ from mesh_events.statements import StatementFailed
 from processors.controllers.controller import NotLeaderError
 from processors.worker import leadership
 from processors.worker.leadership import LEASE_S, LeaderLease, now
-from tests.paper_log import PaperLog, key, meta
+from tests.memory_log import MemoryLog, key, meta
 
 LONG = "a.path.to.a.field;" * 100_000
 CUT = LONG[:LONGEST_REASON] + "…"
@@ -44,7 +44,7 @@ class Appended:
 
 def reported(fact: Fact) -> Fact:
     """A fact as it reaches the writer."""
-    image, writer = PaperLog().image, Appended()
+    image, writer = MemoryLog().image, Appended()
     of_governor = LeaderLease(
         image.epoch, cast("LogWriter", writer), key("controller"), lambda: image, asked=now()
     )
@@ -128,7 +128,7 @@ def test_a_fact_with_short_texts_is_appended_as_it_is() -> None:
 
 def test_a_governor_acts_only_when_no_earlier_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each acts for a lease after it heard of the log, so the next one waits for as long."""
-    clock, image, writer = [100.0], PaperLog().image, Appended()
+    clock, image, writer = [100.0], MemoryLog().image, Appended()
     monkeypatch.setattr(leadership, "now", lambda: clock[0])
 
     def of(alone_from: float) -> LeaderLease:

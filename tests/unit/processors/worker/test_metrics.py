@@ -13,8 +13,8 @@ from processors.worker.metrics import FAILURES, Metrics, gauges
 from projections.fold import apply
 from projections.image import EMPTY, Image
 from projections.replay import walk
-from tests import paper_story as story
-from tests.paper_log import Never, PaperLog
+from tests import sample_history as story
+from tests.memory_log import MemoryLog, Never
 
 
 class Ticks:
@@ -28,7 +28,7 @@ class Ticks:
         return self.now
 
 
-def folded(log: PaperLog, metrics: Metrics, *, governs: bool = True) -> Image:
+def folded(log: MemoryLog, metrics: Metrics, *, governs: bool = True) -> Image:
     before = EMPTY
     for entry, after in walk(log.records):
         metrics.folded(entry, before, after, governs=governs)
@@ -46,8 +46,8 @@ def samples(metrics: Metrics) -> dict[tuple[str, tuple[str, ...]], float]:
     }
 
 
-def story_with_refusals() -> PaperLog:
-    log = PaperLog()
+def story_with_refusals() -> MemoryLog:
+    log = MemoryLog()
     story.domains(log)
     log.say(intents.ApplicationRegistered, "east", application="west.foreign")
     log.say(intents.ApplicationRegistered, "east", application="west.another")
@@ -79,7 +79,7 @@ def test_what_was_folded_without_governing_is_not_counted() -> None:
 
 
 def test_the_latency_of_an_intent_that_waited_is_the_time_since_it_was_read() -> None:
-    log, ticks = PaperLog(), Ticks()
+    log, ticks = MemoryLog(), Ticks()
     story.domains(log)
     metrics = Metrics(ticks)
     image = folded(log, metrics)
@@ -98,7 +98,7 @@ def test_the_latency_of_an_intent_that_waited_is_the_time_since_it_was_read() ->
 
 
 def test_gauges_are_those_of_the_image_at_each_scrape() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.domains(log)
     log.say(intents.ApplicationRegistered, "east", application="east.one")
     image = log.image._replace(skew=93_600_000, worker_skew=-1500)
@@ -133,7 +133,7 @@ def test_nothing_is_kept_of_what_is_decided() -> None:
 
 def test_an_intent_that_a_range_sets_aside_is_measured_no_longer() -> None:
     """Another version did not know it; this one would keep its offset for ever."""
-    log, metrics = PaperLog(), Metrics(Ticks())
+    log, metrics = MemoryLog(), Metrics(Ticks())
     story.domains(log)
     log.put(replace(log.records[-1], value=b"garbage"))
     log.say(intents.ApplicationRegistered, "east", application="east.new")
@@ -145,16 +145,16 @@ def test_an_intent_that_a_range_sets_aside_is_measured_no_longer() -> None:
     assert samples(metrics)["mesh_failures_total", ("RecordsSetAside",)] == 1
 
 
-def linked() -> PaperLog:
+def linked() -> MemoryLog:
     """West reads a product of east's by a link."""
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     story.granted(log)
     log.govern()
     return log
 
 
-def failure(kind: type[Fact], log: PaperLog) -> dict[str, Any]:
+def failure(kind: type[Fact], log: MemoryLog) -> dict[str, Any]:
     """The fields of a failure that counts."""
     told = {"code": "query_failed", "reason": "it ended"}
     match kind.__name__:

@@ -16,7 +16,7 @@ from processors.worker import standby as module
 from processors.worker.app import build
 from processors.worker.standby import Standby
 from processors.worker.worker import Worker
-from tests.paper_log import PaperLog
+from tests.memory_log import MemoryLog
 
 
 class Follower:
@@ -39,7 +39,7 @@ class Watched:
     """A governor that notes, at each look, whether its standby was near the end before."""
 
     def __init__(self, looks: int) -> None:
-        self.image = PaperLog().image
+        self.image = MemoryLog().image
         self.near: list[bool] = []
         self._looks = looks
         self.standby: Standby
@@ -77,7 +77,7 @@ def test_a_standby_is_near_once_it_has_folded_what_was_there(
 def worker() -> Worker:
     nothing = cast("Any", None)
     governor = SimpleNamespace(
-        image=PaperLog().image,
+        image=MemoryLog().image,
         metrics=SimpleNamespace(observe=lambda _: None),
         watch=SimpleNamespace(describe=dict),
         is_leader=False,

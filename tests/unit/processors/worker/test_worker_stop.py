@@ -15,14 +15,14 @@ from processors.worker.leadership import LeaderLease, now
 from processors.worker.metrics import Metrics
 from processors.worker.worker import Worker
 from projections.image import Image
-from tests import paper_story as story
-from tests.paper_log import PaperLog, key
+from tests import sample_history as story
+from tests.memory_log import MemoryLog, key
 
 
 class Leading:
     """A governor whose image stands still, as in a worker that the log was taken from."""
 
-    image = PaperLog().image
+    image = MemoryLog().image
     is_leader = True
     waits = 0
     metrics = Metrics()
@@ -32,7 +32,7 @@ class Leading:
 @pytest.mark.parametrize("broker_ahead_ms", [0, 600_000])
 def test_the_age_of_an_intent_is_told_by_the_meshs_clock(broker_ahead_ms: int) -> None:
     """Neither this machine's clock nor that of the broker has to be right."""
-    log, nothing = PaperLog(), cast("Any", None)
+    log, nothing = MemoryLog(), cast("Any", None)
     story.domains(log)
     log.operator(DomainThawed, domain="east", reason="it was a mistake")
     [entry] = log.image.intents.undecided.values()
@@ -178,7 +178,7 @@ def test_a_successor_does_nothing_while_its_predecessor_may_still_act() -> None:
     nothing, asked = cast("Any", None), now()
 
     def leadership(alone_from: float) -> LeaderLease:
-        image = PaperLog().image
+        image = MemoryLog().image
         return LeaderLease(
             image.epoch, nothing, key("controller"), lambda: image, asked, alone_from
         )
@@ -236,7 +236,7 @@ def test_a_worker_that_lost_the_log_while_it_waited_starts_no_leadership() -> No
 class Folding(Leading):
     """A governor that folds what it is given, in order, as the real one."""
 
-    def __init__(self, log: PaperLog, folded: int) -> None:
+    def __init__(self, log: MemoryLog, folded: int) -> None:
         self.log, self.image = log, log.image._replace(offset=folded)
 
     def fold(self, records: list[Record], *, ours: bool) -> None:
@@ -254,7 +254,7 @@ def test_decisions_are_folded_at_once_but_for_those_that_the_reader_brought(
     """One that had come back already left all of a step to the reader, which was slow."""
 
     async def scene() -> int:
-        log, nothing = PaperLog(), cast("Any", None)
+        log, nothing = MemoryLog(), cast("Any", None)
         governor = Folding(log, folded)
         worker = Worker(cast("Governor", governor), nothing, nothing, nothing, [])
         await worker._log.echo([Record(offset, 0, b"", b"", {}) for offset in (5, 6, 7)])

@@ -20,15 +20,15 @@ from projections.connectors.tables import filled, pinned, route
 from projections.deciding.verdict import Rejected, Waiting
 from projections.image import Image
 from snapshots.image_tables import put_together, take_apart
-from tests import paper_story as story
-from tests.paper_log import PaperLog
+from tests import sample_history as story
+from tests.memory_log import MemoryLog
 
 URL = "jdbc:postgresql://db.test:5432/shop"
 
 
 @pytest.fixture
-def log() -> PaperLog:
-    found = PaperLog()
+def log() -> MemoryLog:
+    found = MemoryLog()
     story.published(found)
     return found
 
@@ -69,15 +69,15 @@ def sink(name: str, form: str | None, url: str = URL, **more: str) -> dict[str, 
     return {"connector": name, "config": config}
 
 
-def say(log: PaperLog, fields: dict[str, Any], kind: Any = ConnectorAdded) -> int:
+def say(log: MemoryLog, fields: dict[str, Any], kind: Any = ConnectorAdded) -> int:
     return log.say(kind, fields["connector"].partition(".")[0], **fields)
 
 
-def add(log: PaperLog, fields: dict[str, Any]) -> None:
+def add(log: MemoryLog, fields: dict[str, Any]) -> None:
     log.accept(say(log, fields))
 
 
-def answer(log: PaperLog, fields: dict[str, Any], kind: Any = ConnectorAdded) -> str:
+def answer(log: MemoryLog, fields: dict[str, Any], kind: Any = ConnectorAdded) -> str:
     """The code of the refusal; empty where the rules leave it to the check."""
     found = log.verdict(say(log, fields, kind))
     if isinstance(found, Rejected):
@@ -86,11 +86,11 @@ def answer(log: PaperLog, fields: dict[str, Any], kind: Any = ConnectorAdded) ->
     return ""
 
 
-def drop(log: PaperLog, name: str) -> None:
+def drop(log: MemoryLog, name: str) -> None:
     log.accept(log.say(ConnectorDropped, name.partition(".")[0], connector=name))
 
 
-def test_another_domain_may_not_capture_a_captured_table(log: PaperLog) -> None:
+def test_another_domain_may_not_capture_a_captured_table(log: MemoryLog) -> None:
     add(log, capture("east.shop"))
     found = log.verdict(say(log, capture("west.steal", "public.bills,public.users")))
     assert isinstance(found, Rejected)
@@ -100,12 +100,12 @@ def test_another_domain_may_not_capture_a_captured_table(log: PaperLog) -> None:
     assert "bills" not in found.reason
 
 
-def test_another_domain_may_not_fill_a_captured_table(log: PaperLog) -> None:
+def test_another_domain_may_not_fill_a_captured_table(log: MemoryLog) -> None:
     add(log, capture("east.shop"))
     assert answer(log, sink("west.poison", "users")) == "table_taken"
 
 
-def test_another_domain_may_neither_capture_nor_fill_a_filled_table(log: PaperLog) -> None:
+def test_another_domain_may_neither_capture_nor_fill_a_filled_table(log: MemoryLog) -> None:
     add(log, sink("east.report", "report"))
     assert answer(log, sink("west.poison", "report")) == "table_taken"
     assert answer(log, capture("west.steal", "public.report")) == "table_taken"
@@ -117,7 +117,7 @@ def test_the_table_that_a_signal_is_written_to_is_used() -> None:
     assert {one.name for one in used(config["config"])} == {"bills", "users"}
 
 
-def test_two_connectors_of_one_domain_may_use_one_table(log: PaperLog) -> None:
+def test_two_connectors_of_one_domain_may_use_one_table(log: MemoryLog) -> None:
     add(log, capture("east.shop"))
     assert answer(log, sink("east.report", "users")) == ""
 
@@ -137,7 +137,7 @@ def test_two_connectors_of_one_domain_may_use_one_table(log: PaperLog) -> None:
         sink("west.own", None),
     ],
 )
-def test_other_tables_are_free(log: PaperLog, fields: dict[str, Any]) -> None:
+def test_other_tables_are_free(log: MemoryLog, fields: dict[str, Any]) -> None:
     add(log, capture("east.shop"))
     assert answer(log, fields) == ""
 
@@ -170,12 +170,12 @@ def test_other_tables_are_free(log: PaperLog, fields: dict[str, Any]) -> None:
         ),
     ],
 )
-def test_another_spelling_is_the_same_table(log: PaperLog, fields: dict[str, Any]) -> None:
+def test_another_spelling_is_the_same_table(log: MemoryLog, fields: dict[str, Any]) -> None:
     add(log, capture("east.shop"))
     assert answer(log, fields) == "table_taken"
 
 
-def test_a_schema_that_a_sink_finds_by_a_pattern_is_its_domains(log: PaperLog) -> None:
+def test_a_schema_that_a_sink_finds_by_a_pattern_is_its_domains(log: MemoryLog) -> None:
     add(log, sink("east.report", "my_sales.users"))
     assert answer(log, capture("west.steal", "my_sales.users")) == "table_taken"
     assert answer(log, capture("west.steal", "my-sales.users")) == "table_taken"
@@ -217,7 +217,7 @@ def routed_to(topic: str) -> dict[str, str]:
     ],
 )
 def test_tables_of_postgres_itself_are_neither_captured_nor_filled(
-    log: PaperLog, fields: dict[str, Any]
+    log: MemoryLog, fields: dict[str, Any]
 ) -> None:
     found = log.verdict(say(log, fields))
     assert isinstance(found, Rejected)
@@ -225,7 +225,7 @@ def test_tables_of_postgres_itself_are_neither_captured_nor_filled(
     assert "PostgreSQL's own" in found.reason
 
 
-def test_an_update_to_tables_of_postgres_itself_is_refused(log: PaperLog) -> None:
+def test_an_update_to_tables_of_postgres_itself_is_refused(log: MemoryLog) -> None:
     add(log, sink("west.evil", "bills"))
     fields = sink("west.evil", "pg_catalog.pg_class")
     assert answer(log, fields, ConnectorUpdated) == "invalid_connector"
@@ -246,7 +246,7 @@ def test_an_update_to_tables_of_postgres_itself_is_refused(log: PaperLog) -> Non
     ],
 )
 def test_names_that_are_much_like_those_of_postgres_itself_are_free(
-    log: PaperLog, fields: dict[str, Any]
+    log: MemoryLog, fields: dict[str, Any]
 ) -> None:
     assert answer(log, fields) == ""
 
@@ -266,7 +266,7 @@ def test_a_table_without_a_schema_is_looked_for_in_public_alone(
     assert [one.name.split(".")[1] for one in filled(config)] == ["public"]
 
 
-def test_a_name_that_postgres_would_cut_is_refused(log: PaperLog) -> None:
+def test_a_name_that_postgres_would_cut_is_refused(log: MemoryLog) -> None:
     longest = "u" * 63
     add(log, capture("east.shop", f"public.{longest}"))
     assert answer(log, sink("west.poison", f"{longest}_more")) == "invalid_connector"
@@ -277,7 +277,7 @@ def test_a_sink_of_before_fills_what_postgres_cuts_its_name_to() -> None:
     assert [one.name.rpartition(".")[2] for one in filled(config)] == ["u" * 63]
 
 
-def test_a_table_is_free_when_the_last_connector_on_it_is_gone(log: PaperLog) -> None:
+def test_a_table_is_free_when_the_last_connector_on_it_is_gone(log: MemoryLog) -> None:
     add(log, capture("east.shop"))
     add(log, sink("east.report", "users"))
     fields = capture("west.own")
@@ -290,7 +290,7 @@ def test_a_table_is_free_when_the_last_connector_on_it_is_gone(log: PaperLog) ->
     assert answer(log, fields) == ""
 
 
-def test_an_update_takes_tables_and_leaves_them(log: PaperLog) -> None:
+def test_an_update_takes_tables_and_leaves_them(log: MemoryLog) -> None:
     add(log, capture("east.shop"))
     add(log, capture("west.own", "public.bills"))
     changes = {"snapshot.mode": "no_data"}
@@ -301,7 +301,7 @@ def test_an_update_takes_tables_and_leaves_them(log: PaperLog) -> None:
     assert answer(log, capture("west.other", "public.orders")) == "table_taken"
 
 
-def test_a_name_that_was_dropped_and_added_again_has_its_new_tables(log: PaperLog) -> None:
+def test_a_name_that_was_dropped_and_added_again_has_its_new_tables(log: MemoryLog) -> None:
     add(log, capture("east.shop"))
     drop(log, "east.shop")
     story.settle(log)
@@ -310,7 +310,7 @@ def test_a_name_that_was_dropped_and_added_again_has_its_new_tables(log: PaperLo
     assert answer(log, capture("west.other", "public.orders")) == "table_taken"
 
 
-def test_a_sink_whose_table_follows_from_its_records_is_refused(log: PaperLog) -> None:
+def test_a_sink_whose_table_follows_from_its_records_is_refused(log: MemoryLog) -> None:
     """Whoever writes the topic would choose the table."""
     for form in ("${source.table}", "x_${source.schema}", "${routedByValue}"):
         assert answer(log, sink("west.poison", form)) == "invalid_connector"
@@ -322,7 +322,7 @@ def test_a_sink_whose_table_follows_from_its_records_is_refused(log: PaperLog) -
 
 
 @pytest.mark.parametrize("form", [".users", "users.", "a..b", "a.b.c", "."])
-def test_a_sinks_table_has_one_schema_at_most(log: PaperLog, form: str) -> None:
+def test_a_sinks_table_has_one_schema_at_most(log: MemoryLog, form: str) -> None:
     assert answer(log, sink("west.own", form)) == "invalid_connector"
 
 
@@ -369,7 +369,7 @@ ACTS = st.lists(
 def test_the_index_is_what_the_connectors_use_and_no_table_is_two_domains(
     acts: list[tuple[str, str, str]],
 ) -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     for name, act, table in acts:
         domain = name.partition(".")[0]

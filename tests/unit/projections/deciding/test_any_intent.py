@@ -24,8 +24,8 @@ from projections.deciding.verdict import Accepted, Waiting
 from projections.fold import apply
 from projections.image import Image
 from projections.rows import touched_rows
-from tests import paper_story as story
-from tests.paper_log import EPOCH_MS, PaperLog, at, key, meta, sign, uuid7
+from tests import sample_history as story
+from tests.memory_log import EPOCH_MS, MemoryLog, at, key, meta, sign, uuid7
 from tests.unit.mesh_events.values import any_of
 from tests.unit.projections.refusals import ASKED, DENIED, GRANTED, REFUSALS
 
@@ -98,9 +98,9 @@ TEXTS = st.one_of(st.sampled_from(NAMES), st.sampled_from(ODD), st.text(max_size
 
 
 @cache
-def scene() -> tuple[PaperLog, Mapping[str, str]]:
+def scene() -> tuple[MemoryLog, Mapping[str, str]]:
     """The state that `refusals` describes mostly, and the ids of its requests."""
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     for application in ("west.two", "north.two", "east.app"):
         speaker = application.partition(".")[0]

@@ -9,40 +9,40 @@ from projections import fold
 from projections.deciding.intents import REMEMBERED_MS
 from projections.deciding.verdict import Accepted
 from projections.image import Bounds
-from tests import paper_story as story
-from tests.paper_log import PaperLog, at
+from tests import sample_history as story
+from tests.memory_log import MemoryLog, at
 
 
 @pytest.fixture
-def log() -> PaperLog:
-    found = PaperLog()
+def log() -> MemoryLog:
+    found = MemoryLog()
     story.domains(found)
     return found
 
 
-def start(log: PaperLog, *, undecided: int = 1000, ids: int = 1000) -> None:
+def start(log: MemoryLog, *, undecided: int = 1000, ids: int = 1000) -> None:
     bounds = {"undecided_per_domain": undecided, "ids_per_domain": ids}
     event = log.make(GovernorStarted, "mesh", version="1", **bounds)
     log.epoch = log.append(event, by="governor")
 
 
-def said(log: PaperLog, count: int, domain: str = "east") -> list[int]:
+def said(log: MemoryLog, count: int, domain: str = "east") -> list[int]:
     made = (log.make(intents.ApplicationRegistered, domain, application=f"{domain}.a{number}")
             for number in range(count))  # fmt: skip
     return [log.append(event, by=domain) for event in made]
 
 
-def code(log: PaperLog, offset: int) -> str | None:
+def code(log: MemoryLog, offset: int) -> str | None:
     fault = log.image.intents.unusable.fault_at(offset)
     return fault.code if fault else None
 
 
-def test_the_default_bounds_are_those_of_the_start_event(log: PaperLog) -> None:
+def test_the_default_bounds_are_those_of_the_start_event(log: MemoryLog) -> None:
     log.start_governor()
     assert log.image.bounds[:2] == (UNDECIDED_PER_DOMAIN, IDS_PER_DOMAIN) == (10_000, 100_000)
 
 
-def test_an_intent_above_its_domains_bound_is_set_aside(log: PaperLog) -> None:
+def test_an_intent_above_its_domains_bound_is_set_aside(log: MemoryLog) -> None:
     start(log, undecided=3)
     offsets = said(log, 4)
     assert sorted(log.image.intents.undecided) == offsets[:3]
@@ -54,7 +54,7 @@ def test_an_intent_above_its_domains_bound_is_set_aside(log: PaperLog) -> None:
     assert "east.a3" not in log.image.identity.applications
 
 
-def test_one_domains_bound_leaves_the_others_and_the_operator_alone(log: PaperLog) -> None:
+def test_one_domains_bound_leaves_the_others_and_the_operator_alone(log: MemoryLog) -> None:
     start(log, undecided=2, ids=2)
     said(log, 5)
     (west,) = said(log, 1, "west")
@@ -65,7 +65,7 @@ def test_one_domains_bound_leaves_the_others_and_the_operator_alone(log: PaperLo
     assert {west, *operator} <= set(log.image.intents.undecided)
 
 
-def test_there_is_room_again_where_something_was_decided(log: PaperLog) -> None:
+def test_there_is_room_again_where_something_was_decided(log: MemoryLog) -> None:
     start(log, undecided=2)
     first, _ = said(log, 2)
     log.accept(first)
@@ -73,7 +73,7 @@ def test_there_is_room_again_where_something_was_decided(log: PaperLog) -> None:
     assert third in log.image.intents.undecided
 
 
-def test_what_was_above_the_bound_may_be_emitted_again(log: PaperLog) -> None:
+def test_what_was_above_the_bound_may_be_emitted_again(log: MemoryLog) -> None:
     start(log, undecided=2)
     said(log, 2)
     event = log.make(intents.ApplicationRegistered, "east", application="east.again")
@@ -83,7 +83,7 @@ def test_what_was_above_the_bound_may_be_emitted_again(log: PaperLog) -> None:
     assert isinstance(log.verdict(again), Accepted)
 
 
-def test_a_flood_above_the_bound_is_one_run(log: PaperLog) -> None:
+def test_a_flood_above_the_bound_is_one_run(log: MemoryLog) -> None:
     start(log, undecided=2)
     said(log, 200)
     (run,) = log.image.intents.unusable.runs.values()
@@ -91,7 +91,7 @@ def test_a_flood_above_the_bound_is_one_run(log: PaperLog) -> None:
     assert len(log.image.intents.seen) <= 20
 
 
-def test_an_intent_above_the_bound_of_ids_is_set_aside(log: PaperLog) -> None:
+def test_an_intent_above_the_bound_of_ids_is_set_aside(log: MemoryLog) -> None:
     known = log.image.intents.remembered.get("east", 0)
     start(log, ids=known + 2)
     offsets = said(log, 3)
@@ -100,7 +100,7 @@ def test_an_intent_above_the_bound_of_ids_is_set_aside(log: PaperLog) -> None:
     assert code(log, said(log, 1)[0]) == FaultCode.TOO_MANY_IDS
 
 
-def test_a_copy_of_a_remembered_intent_is_refused_as_one(log: PaperLog) -> None:
+def test_a_copy_of_a_remembered_intent_is_refused_as_one(log: MemoryLog) -> None:
     known = log.image.intents.remembered.get("east", 0)
     start(log, ids=known + 1)
     (first,) = said(log, 1)
@@ -109,7 +109,7 @@ def test_a_copy_of_a_remembered_intent_is_refused_as_one(log: PaperLog) -> None:
     assert getattr(log.verdict(copy), "code", "") == "duplicate_intent"
 
 
-def test_ids_are_counted_no_longer_when_they_are_forgotten(log: PaperLog) -> None:
+def test_ids_are_counted_no_longer_when_they_are_forgotten(log: MemoryLog) -> None:
     known = log.image.intents.remembered.get("east", 0)
     start(log, ids=known + 2)
     said(log, 2)
@@ -124,7 +124,7 @@ def test_ids_are_counted_no_longer_when_they_are_forgotten(log: PaperLog) -> Non
     assert last in log.image.intents.undecided
 
 
-def test_the_counts_are_those_of_the_tables(log: PaperLog) -> None:
+def test_the_counts_are_those_of_the_tables(log: MemoryLog) -> None:
     story.published(log)
     said(log, 3)
     pending, party_of = log.image.intents, log.image.identity.party_of
@@ -137,7 +137,7 @@ def test_the_counts_are_those_of_the_tables(log: PaperLog) -> None:
 
 
 def test_the_operator_has_a_bound_of_its_own(
-    log: PaperLog, monkeypatch: pytest.MonkeyPatch
+    log: MemoryLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log.start_governor()
     known = log.image.intents.remembered["mesh/operator"]
@@ -152,7 +152,7 @@ def test_the_operator_has_a_bound_of_its_own(
 
 
 def test_what_the_governor_appends_has_no_bound_and_uses_nobodys(
-    log: PaperLog, monkeypatch: pytest.MonkeyPatch
+    log: MemoryLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start(log, undecided=1, ids=1)
     monkeypatch.setattr(fold, "MESH_BOUNDS", Bounds(1, 1000))
@@ -162,6 +162,6 @@ def test_what_the_governor_appends_has_no_bound_and_uses_nobodys(
     assert sorted(log.image.intents.undecided) == [*own, freeze]
 
 
-def frozen(log: PaperLog) -> int:
+def frozen(log: MemoryLog) -> int:
     until = at(log.now + 3_600_000)
     return log.operator(intents.DomainFrozen, domain="east", until=until, reason="r")

@@ -9,33 +9,33 @@ from projections.deciding.consequences import consequences
 from projections.deciding.intents import REMEMBERED_MS
 from projections.deciding.verdict import Accepted, Rejected
 from projections.links import Copy, Desired, State
-from tests import paper_story as story
-from tests.paper_log import PaperLog, key
+from tests import sample_history as story
+from tests.memory_log import MemoryLog, key
 
 LINKED = {"product": story.PRODUCT, "cluster": "west"}
 
 
 @pytest.fixture
-def log() -> PaperLog:
+def log() -> MemoryLog:
     """A published product, and a second application of west."""
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     log.say(intents.ApplicationRegistered, "west", application="west.two")
     log.govern()
     return log
 
 
-def due(log: PaperLog) -> list[intents.Intent]:
+def due(log: MemoryLog) -> list[intents.Intent]:
     return consequences(log.image, "paper/1")
 
 
-def grant_undecided(log: PaperLog, asked: str) -> None:
+def grant_undecided(log: MemoryLog, asked: str) -> None:
     """The grant is decided, what follows from it is not said yet."""
     offset = log.say(intents.AccessGranted, "east", product=story.PRODUCT, request=asked)
     log.accept(offset)
 
 
-def second_request(log: PaperLog) -> str:
+def second_request(log: MemoryLog) -> str:
     event = log.make(
         intents.AccessRequested,
         "west",
@@ -48,7 +48,7 @@ def second_request(log: PaperLog) -> str:
     return event.meta.id
 
 
-def paused(log: PaperLog, speaker: str) -> None:
+def paused(log: MemoryLog, speaker: str) -> None:
     """East's copy for west stands still; then another domain of that cluster is granted."""
     story.granted(log)
     log.operator(intents.DomainRegistered, **story.domain("south", "west"))
@@ -61,7 +61,7 @@ def paused(log: PaperLog, speaker: str) -> None:
     story.settle(log)
 
 
-def granted_south(log: PaperLog) -> str:
+def granted_south(log: MemoryLog) -> str:
     event = log.make(
         intents.AccessRequested,
         "south",
@@ -75,7 +75,7 @@ def granted_south(log: PaperLog) -> str:
     return event.meta.id
 
 
-def test_a_grant_ends_the_pause_of_another_reader(log: PaperLog) -> None:
+def test_a_grant_ends_the_pause_of_another_reader(log: MemoryLog) -> None:
     paused(log, "west")
     assert due(log) == []
     asked = granted_south(log)
@@ -90,20 +90,20 @@ def test_a_grant_ends_the_pause_of_another_reader(log: PaperLog) -> None:
 
 
 @pytest.mark.parametrize("speaker", ["east", "mesh"])
-def test_no_grant_ends_a_pause_of_the_owner_or_the_operator(log: PaperLog, speaker: str) -> None:
+def test_no_grant_ends_a_pause_of_the_owner_or_the_operator(log: MemoryLog, speaker: str) -> None:
     paused(log, speaker)
     granted_south(log)
     assert due(log) == []
     assert log.image.links["east.users@west"].paused_by == speaker
 
 
-def test_a_second_grant_of_who_paused_ends_no_pause(log: PaperLog) -> None:
+def test_a_second_grant_of_who_paused_ends_no_pause(log: MemoryLog) -> None:
     paused(log, "west")
     grant_undecided(log, second_request(log))
     assert due(log) == []
 
 
-def test_a_reader_that_is_cut_off_ends_no_pause(log: PaperLog) -> None:
+def test_a_reader_that_is_cut_off_ends_no_pause(log: MemoryLog) -> None:
     paused(log, "west")
     granted_south(log)
     log.operator(intents.DomainQuarantined, domain="south", reason="it leaks")
@@ -111,7 +111,7 @@ def test_a_reader_that_is_cut_off_ends_no_pause(log: PaperLog) -> None:
     assert due(log) == []
 
 
-def test_a_pause_of_the_owner_is_not_ended_by_what_was_seen_before_it(log: PaperLog) -> None:
+def test_a_pause_of_the_owner_is_not_ended_by_what_was_seen_before_it(log: MemoryLog) -> None:
     paused(log, "west")
     granted_south(log)
     [intent] = due(log)
@@ -121,7 +121,7 @@ def test_a_pause_of_the_owner_is_not_ended_by_what_was_seen_before_it(log: Paper
     assert verdict.code == "no_grant"
 
 
-def revoke_undecided(log: PaperLog, asked: str) -> None:
+def revoke_undecided(log: MemoryLog, asked: str) -> None:
     offset = log.say(
         intents.AccessRevoked, "east", product=story.PRODUCT, request=asked, reason="over"
     )
@@ -129,20 +129,20 @@ def revoke_undecided(log: PaperLog, asked: str) -> None:
 
 
 def test_nothing_follows_from_an_empty_log_or_a_request() -> None:
-    assert consequences(PaperLog().image, "paper/1") == []
-    log = PaperLog()
+    assert consequences(MemoryLog().image, "paper/1") == []
+    log = MemoryLog()
     story.published(log)
     story.request(log)
     assert due(log) == []
 
 
-def test_a_grant_on_the_spot_needs_no_link(log: PaperLog) -> None:
+def test_a_grant_on_the_spot_needs_no_link(log: MemoryLog) -> None:
     story.granted(log, "north")
     assert due(log) == []
     assert not log.image.links
 
 
-def test_a_grant_to_another_cluster_needs_a_link(log: PaperLog) -> None:
+def test_a_grant_to_another_cluster_needs_a_link(log: MemoryLog) -> None:
     asked = story.request(log)
     grant_undecided(log, asked)
     [intent] = due(log)
@@ -152,7 +152,7 @@ def test_a_grant_to_another_cluster_needs_a_link(log: PaperLog) -> None:
     assert intent.meta.domain == "mesh"
 
 
-def test_saying_it_twice_is_saying_it_once(log: PaperLog) -> None:
+def test_saying_it_twice_is_saying_it_once(log: MemoryLog) -> None:
     grant_undecided(log, story.request(log))
     [first], [second] = due(log), due(log)
     assert first == second
@@ -164,7 +164,7 @@ def test_saying_it_twice_is_saying_it_once(log: PaperLog) -> None:
     assert log.image.links[story.LINK].desired is Desired.RUNNING
 
 
-def test_the_id_does_not_depend_on_when_it_is_said(log: PaperLog) -> None:
+def test_the_id_does_not_depend_on_when_it_is_said(log: MemoryLog) -> None:
     grant_undecided(log, story.request(log))
     [before] = due(log)
     log.now += 60_000
@@ -174,7 +174,7 @@ def test_the_id_does_not_depend_on_when_it_is_said(log: PaperLog) -> None:
 
 
 @pytest.mark.parametrize("squatter", ["north", "stranger", "controller"])
-def test_nobody_prevents_a_link_by_saying_its_id_first(log: PaperLog, squatter: str) -> None:
+def test_nobody_prevents_a_link_by_saying_its_id_first(log: MemoryLog, squatter: str) -> None:
     grant_undecided(log, story.request(log))
     [intent] = due(log)
     log.append(intent, by=squatter)
@@ -182,7 +182,7 @@ def test_nobody_prevents_a_link_by_saying_its_id_first(log: PaperLog, squatter: 
     assert log.image.links[story.LINK].desired is Desired.RUNNING
 
 
-def test_two_grants_share_one_link(log: PaperLog) -> None:
+def test_two_grants_share_one_link(log: MemoryLog) -> None:
     story.granted(log)
     before = log.image.links[story.LINK]
     story.answer(log, intents.AccessGranted, second_request(log))
@@ -190,7 +190,7 @@ def test_two_grants_share_one_link(log: PaperLog) -> None:
     assert due(log) == []
 
 
-def test_a_grant_revoked_before_its_link_is_decided_makes_none(log: PaperLog) -> None:
+def test_a_grant_revoked_before_its_link_is_decided_makes_none(log: MemoryLog) -> None:
     asked = story.request(log)
     grant_undecided(log, asked)
     [intent] = due(log)
@@ -202,7 +202,7 @@ def test_a_grant_revoked_before_its_link_is_decided_makes_none(log: PaperLog) ->
     assert due(log) == []
 
 
-def test_the_link_ends_only_after_the_last_rights_are_seen_gone(log: PaperLog) -> None:
+def test_the_link_ends_only_after_the_last_rights_are_seen_gone(log: MemoryLog) -> None:
     first = story.granted(log)
     second = second_request(log)
     story.answer(log, intents.AccessGranted, second)
@@ -222,7 +222,7 @@ def test_the_link_ends_only_after_the_last_rights_are_seen_gone(log: PaperLog) -
     assert due(log) == []
 
 
-def test_a_revocation_before_the_rights_were_applied_ends_the_link_too(log: PaperLog) -> None:
+def test_a_revocation_before_the_rights_were_applied_ends_the_link_too(log: MemoryLog) -> None:
     asked = story.granted(log)
     revoke_undecided(log, asked)
     story.rights(log, facts.AclRemoved, asked)
@@ -230,7 +230,7 @@ def test_a_revocation_before_the_rights_were_applied_ends_the_link_too(log: Pape
     assert log.image.links[story.LINK].desired is Desired.REMOVED
 
 
-def test_an_end_said_too_late_does_not_take_the_link_from_a_new_grant(log: PaperLog) -> None:
+def test_an_end_said_too_late_does_not_take_the_link_from_a_new_grant(log: MemoryLog) -> None:
     """Between the last grant's end and the decision on the link, somebody was granted access."""
     first = story.granted(log)
     story.settle(log)
@@ -247,7 +247,7 @@ def test_an_end_said_too_late_does_not_take_the_link_from_a_new_grant(log: Paper
     assert log.image.links[story.LINK].desired is Desired.RUNNING
 
 
-def test_an_explicit_removal_is_not_undone_by_itself(log: PaperLog) -> None:
+def test_an_explicit_removal_is_not_undone_by_itself(log: MemoryLog) -> None:
     story.granted(log)
     story.settle(log)
     log.say(LinkRemoved, "east", **LINKED)
@@ -260,7 +260,7 @@ def test_an_explicit_removal_is_not_undone_by_itself(log: PaperLog) -> None:
 
 
 def test_a_grant_waits_while_its_link_is_away_and_is_enforced_when_it_is_back(
-    log: PaperLog,
+    log: MemoryLog,
 ) -> None:
     request = story.granted(log)
     story.settle(log)
@@ -277,7 +277,7 @@ def test_a_grant_waits_while_its_link_is_away_and_is_enforced_when_it_is_back(
     assert (again.state, again.removed_at) == (AccessState.ACTIVE, None)
 
 
-def forget_ids(log: PaperLog) -> None:
+def forget_ids(log: MemoryLog) -> None:
     """Let so much time pass, with intents in it, that no old id is remembered."""
     for _ in range(2):
         log.now += REMEMBERED_MS + 1
@@ -285,7 +285,7 @@ def forget_ids(log: PaperLog) -> None:
         log.govern()
 
 
-def test_a_new_grant_brings_a_removed_link_back(log: PaperLog) -> None:
+def test_a_new_grant_brings_a_removed_link_back(log: MemoryLog) -> None:
     story.granted(log)
     log.say(LinkRemoved, "east", **LINKED)
     story.settle(log)
@@ -296,7 +296,7 @@ def test_a_new_grant_brings_a_removed_link_back(log: PaperLog) -> None:
     assert link.created_generation > removed.generation
 
 
-def test_a_link_and_its_end_follow_again_from_a_second_grant(log: PaperLog) -> None:
+def test_a_link_and_its_end_follow_again_from_a_second_grant(log: MemoryLog) -> None:
     for _ in range(2):
         asked = story.granted(log)
         story.settle(log)
@@ -317,7 +317,7 @@ def test_a_link_and_its_end_follow_again_from_a_second_grant(log: PaperLog) -> N
     ],
 )
 def test_the_copy_is_retained_only_if_every_grant_said_so(
-    log: PaperLog, policies: tuple[OnRevoke, ...], expected: Copy
+    log: MemoryLog, policies: tuple[OnRevoke, ...], expected: Copy
 ) -> None:
     granted = []
     for policy, asked in zip(policies, (story.request(log), second_request(log)), strict=False):
@@ -330,7 +330,7 @@ def test_the_copy_is_retained_only_if_every_grant_said_so(
     assert log.image.links[story.LINK].copy is expected
 
 
-def test_a_grant_of_an_earlier_life_has_no_say_in_the_copy(log: PaperLog) -> None:
+def test_a_grant_of_an_earlier_life_has_no_say_in_the_copy(log: MemoryLog) -> None:
     for policy in (OnRevoke.PURGE, OnRevoke.RETAIN):
         asked = story.granted(log, on_revoke=policy)
         story.settle(log)
@@ -339,7 +339,7 @@ def test_a_grant_of_an_earlier_life_has_no_say_in_the_copy(log: PaperLog) -> Non
     assert log.image.links[story.LINK].copy is Copy.RETAINED
 
 
-def test_a_grant_with_another_engine_waits_until_the_first_has_let_go(log: PaperLog) -> None:
+def test_a_grant_with_another_engine_waits_until_the_first_has_let_go(log: MemoryLog) -> None:
     asked = story.granted(log)
     story.settle(log)
     story.answer(log, intents.AccessRevoked, asked)
@@ -356,14 +356,14 @@ def test_a_grant_with_another_engine_waits_until_the_first_has_let_go(log: Paper
     assert (made.engine, made.state) == (intents.Engine.MIRRORMAKER, LinkState.ACTIVE)
 
 
-def test_the_governor_may_say_what_follows(log: PaperLog) -> None:
+def test_the_governor_may_say_what_follows(log: MemoryLog) -> None:
     grant_undecided(log, story.request(log))
     [intent] = due(log)
     assert log.verdict(log.append(intent, by="governor")) == Accepted()
     assert key("governor").public in log.image.identity.keys
 
 
-def test_what_the_operator_has_stopped_nobody_else_lets_go_on(log: PaperLog) -> None:
+def test_what_the_operator_has_stopped_nobody_else_lets_go_on(log: MemoryLog) -> None:
     story.granted(log)
     story.settle(log)
 

@@ -8,25 +8,25 @@ from projections.deciding.decide import decide
 from projections.deciding.speculation import decided
 from projections.deciding.verdict import Accepted, Quarantined, Rejected
 from projections.image import TOLERANCE_MS
-from tests import paper_story as story
-from tests.paper_log import PaperLog, at, key
+from tests import sample_history as story
+from tests.memory_log import MemoryLog, at, key
 
 MINUTE = 60_000
 HOUR = 60 * MINUTE
 
 
 @pytest.fixture
-def log() -> PaperLog:
-    found = PaperLog()
+def log() -> MemoryLog:
+    found = MemoryLog()
     story.domains(found)
     return found
 
 
-def application(log: PaperLog, name: str) -> int:
+def application(log: MemoryLog, name: str) -> int:
     return log.say(intents.ApplicationRegistered, "east", application=f"east.{name}")
 
 
-def test_a_decision_behind_a_lost_one_does_not_count(log: PaperLog) -> None:
+def test_a_decision_behind_a_lost_one_does_not_count(log: MemoryLog) -> None:
     first, second = application(log, "one"), application(log, "two")
     lost = log.decision(first, Accepted())
     before = log.image.ignored
@@ -35,7 +35,7 @@ def test_a_decision_behind_a_lost_one_does_not_count(log: PaperLog) -> None:
     assert sorted(log.image.intents.undecided) == [first, second]
 
 
-def test_decisions_that_were_appended_together_count_in_their_order(log: PaperLog) -> None:
+def test_decisions_that_were_appended_together_count_in_their_order(log: MemoryLog) -> None:
     first, second = application(log, "one"), application(log, "two")
     one = log.decision(first, Accepted())
     two = log.decision(second, Accepted(), follows=one.meta.id, basis=log.image.offset)
@@ -45,7 +45,7 @@ def test_decisions_that_were_appended_together_count_in_their_order(log: PaperLo
     assert log.image.last_decision == two.meta.id
 
 
-def test_a_chain_begins_anew_with_each_epoch(log: PaperLog) -> None:
+def test_a_chain_begins_anew_with_each_epoch(log: MemoryLog) -> None:
     offset = application(log, "one")
     before = log.image.last_decision
     log.start_governor()
@@ -57,14 +57,14 @@ def test_a_chain_begins_anew_with_each_epoch(log: PaperLog) -> None:
 
 @pytest.mark.parametrize("ahead", [0, 5])
 def test_a_decision_that_names_a_basis_behind_itself_does_not_count(
-    log: PaperLog, ahead: int
+    log: MemoryLog, ahead: int
 ) -> None:
     offset = application(log, "one")
     log.rule(offset, Accepted(), basis=log.image.offset + 1 + ahead)
     assert offset in log.image.intents.undecided
 
 
-def test_what_is_judged_next_sees_the_decision_before_it(log: PaperLog) -> None:
+def test_what_is_judged_next_sees_the_decision_before_it(log: MemoryLog) -> None:
     application(log, "one")
     second = application(log, "one")
     first = second - 1
@@ -76,7 +76,7 @@ def test_what_is_judged_next_sees_the_decision_before_it(log: PaperLog) -> None:
 
 
 @pytest.mark.parametrize("off", [10 * MINUTE, 26 * HOUR, -HOUR])
-def test_a_broker_whose_clock_was_wrong_refuses_no_honest_intent(log: PaperLog, off: int) -> None:
+def test_a_broker_whose_clock_was_wrong_refuses_no_honest_intent(log: MemoryLog, off: int) -> None:
     honest = log.make(intents.ApplicationRegistered, "east", application="east.one")
     right = log.now
     offset = log.append(honest, by="east", time=right + off)
@@ -90,7 +90,7 @@ def test_a_broker_whose_clock_was_wrong_refuses_no_honest_intent(log: PaperLog, 
 
 
 @pytest.mark.parametrize("off", [10 * MINUTE, 26 * HOUR])
-def test_as_of_is_not_moved_by_a_broker_that_was_ahead(log: PaperLog, off: int) -> None:
+def test_as_of_is_not_moved_by_a_broker_that_was_ahead(log: MemoryLog, off: int) -> None:
     right = log.now
     offset = log.append(
         log.make(intents.ApplicationRegistered, "east", application="east.one"),
@@ -106,7 +106,7 @@ def test_as_of_is_not_moved_by_a_broker_that_was_ahead(log: PaperLog, off: int) 
     assert not log.image.clocks_disagree
 
 
-def frozen(log: PaperLog, made: int, until: int) -> int:
+def frozen(log: MemoryLog, made: int, until: int) -> int:
     event = log.make(
         intents.DomainFrozen, "mesh", domain="east", until=at(until), reason="it leaks"
     )
@@ -115,7 +115,7 @@ def frozen(log: PaperLog, made: int, until: int) -> int:
 
 
 @pytest.mark.parametrize("off", [10 * MINUTE, 26 * HOUR, 365 * 24 * HOUR])
-def test_a_clock_that_was_ahead_does_not_refuse_a_freeze(log: PaperLog, off: int) -> None:
+def test_a_clock_that_was_ahead_does_not_refuse_a_freeze(log: MemoryLog, off: int) -> None:
     """The mesh's clock itself is ahead: the world's says so now, and the operator's."""
     wrong, right = log.now + off, log.now
     offset = application(log, "one")
@@ -132,7 +132,7 @@ def test_a_clock_that_was_ahead_does_not_refuse_a_freeze(log: PaperLog, off: int
     assert verdict.code == "domain_frozen"
 
 
-def ahead(log: PaperLog, off: int) -> None:
+def ahead(log: MemoryLog, off: int) -> None:
     """Broker and worker agreed that it was so much later, and have the right time again."""
     offset, right = application(log, "before"), log.now
     decision = log.decision(offset, Accepted(), clock=at(right + off))
@@ -143,7 +143,7 @@ def ahead(log: PaperLog, off: int) -> None:
 
 @pytest.mark.parametrize("off", [10 * MINUTE, 26 * HOUR])
 def test_the_first_intent_behind_a_clock_that_was_ahead_is_accepted(
-    log: PaperLog, off: int
+    log: MemoryLog, off: int
 ) -> None:
     log.now += HOUR
     ahead(log, off)
@@ -152,13 +152,13 @@ def test_the_first_intent_behind_a_clock_that_was_ahead_is_accepted(
     assert log.verdict(offset, clock=log.image.clock) == Accepted()
 
 
-def test_the_first_freeze_behind_a_clock_that_was_ahead_is_accepted(log: PaperLog) -> None:
+def test_the_first_freeze_behind_a_clock_that_was_ahead_is_accepted(log: MemoryLog) -> None:
     ahead(log, 26 * HOUR)
     offset = frozen(log, log.now, log.now + HOUR)
     assert log.verdict(offset, clock=log.image.clock) == Accepted()
 
 
-def test_an_intent_copied_behind_a_clock_that_was_ahead_stays_refused(log: PaperLog) -> None:
+def test_an_intent_copied_behind_a_clock_that_was_ahead_stays_refused(log: MemoryLog) -> None:
     old = log.make(intents.ApplicationRegistered, "east", application="east.one")
     log.append(old, by="east")
     log.govern()
@@ -174,7 +174,7 @@ def test_an_intent_copied_behind_a_clock_that_was_ahead_stays_refused(log: Paper
     assert verdict.code == "stale_intent"
 
 
-def test_a_fact_behind_a_clock_that_was_ahead_shows_that_clocks_disagree(log: PaperLog) -> None:
+def test_a_fact_behind_a_clock_that_was_ahead_shows_that_clocks_disagree(log: MemoryLog) -> None:
     ahead(log, HOUR)
     log.report(CheckPassed, offset=0, check="topic_exists")
     assert log.image.skew == log.records[-1].time - log.image.clock
@@ -184,7 +184,7 @@ def test_a_fact_behind_a_clock_that_was_ahead_shows_that_clocks_disagree(log: Pa
 @pytest.mark.parametrize("off", [10 * MINUTE, 26 * HOUR])
 @pytest.mark.parametrize("worker_skew", [0, -HOUR])
 def test_a_fact_behind_a_jump_of_the_brokers_clock_has_the_time_of_its_controller(
-    log: PaperLog, off: int, worker_skew: int
+    log: MemoryLog, off: int, worker_skew: int
 ) -> None:
     """No decision has shown the jump yet."""
     right = log.now
@@ -197,7 +197,7 @@ def test_a_fact_behind_a_jump_of_the_brokers_clock_has_the_time_of_its_controlle
 
 
 def test_a_fact_has_its_append_time_where_the_clock_of_its_controller_is_nearly_right(
-    log: PaperLog,
+    log: MemoryLog,
 ) -> None:
     log.govern()
     fact = log.make(CheckPassed, "mesh", offset=0, check="topic_exists")
@@ -207,7 +207,7 @@ def test_a_fact_has_its_append_time_where_the_clock_of_its_controller_is_nearly_
 
 @pytest.mark.parametrize("behind", [10 * MINUTE, HOUR])
 def test_an_intent_is_not_ahead_where_the_workers_clock_agrees_with_it(
-    log: PaperLog, behind: int
+    log: MemoryLog, behind: int
 ) -> None:
     """The mesh was founded on a broker whose clock was late: its clock is as late."""
     late = log.now
@@ -229,7 +229,7 @@ def test_an_intent_is_not_ahead_where_the_workers_clock_agrees_with_it(
     assert log.image.clocks_disagree
 
 
-def test_what_was_said_during_a_freeze_is_refused_after_it(log: PaperLog) -> None:
+def test_what_was_said_during_a_freeze_is_refused_after_it(log: MemoryLog) -> None:
     frozen(log, log.now, log.now + MINUTE)
     log.govern()
     offset = application(log, "one")
@@ -238,7 +238,7 @@ def test_what_was_said_during_a_freeze_is_refused_after_it(log: PaperLog) -> Non
     assert verdict.code == "domain_frozen"
 
 
-def ended_by_itself(log: PaperLog) -> None:
+def ended_by_itself(log: MemoryLog) -> None:
     """East was frozen for a minute; what it said afterwards was accepted."""
     frozen(log, log.now, log.now + MINUTE)
     log.govern()
@@ -252,7 +252,7 @@ def ended_by_itself(log: PaperLog) -> None:
     [(-2 * HOUR, 0), (2 * MINUTE, 0), (26 * HOUR, 26 * HOUR), (0, 26 * HOUR), (-HOUR, -HOUR)],
 )
 def test_a_freeze_that_has_ended_stays_ended_while_clocks_disagree(
-    log: PaperLog, broker: int, worker: int
+    log: MemoryLog, broker: int, worker: int
 ) -> None:
     ended_by_itself(log)
     for name in ("one", "two"):
@@ -271,7 +271,7 @@ def test_a_freeze_that_has_ended_stays_ended_while_clocks_disagree(
 
 
 def test_a_freeze_stays_ended_that_the_first_decision_under_a_wrong_clock_found_ended(
-    log: PaperLog,
+    log: MemoryLog,
 ) -> None:
     frozen(log, log.now, log.now + MINUTE)
     log.govern()
@@ -284,7 +284,7 @@ def test_a_freeze_stays_ended_that_the_first_decision_under_a_wrong_clock_found_
     assert log.verdict(application(log, "two"), clock=log.now) == Accepted()
 
 
-def test_no_freeze_ends_by_decisions_that_are_made_while_clocks_disagree(log: PaperLog) -> None:
+def test_no_freeze_ends_by_decisions_that_are_made_while_clocks_disagree(log: MemoryLog) -> None:
     log.rule(application(log, "one"), Accepted(), worker_skew=HOUR)
     frozen(log, log.now, log.now + MINUTE)
     log.rule(log.records[-1].offset, Accepted(), worker_skew=HOUR)
@@ -298,7 +298,7 @@ def test_no_freeze_ends_by_decisions_that_are_made_while_clocks_disagree(log: Pa
         log.rule(offset, verdict, worker_skew=HOUR)
 
 
-def test_what_was_said_during_a_freeze_is_refused_once_clocks_disagree(log: PaperLog) -> None:
+def test_what_was_said_during_a_freeze_is_refused_once_clocks_disagree(log: MemoryLog) -> None:
     frozen(log, log.now, log.now + MINUTE)
     log.govern()
     said = application(log, "during")
@@ -310,7 +310,7 @@ def test_what_was_said_during_a_freeze_is_refused_once_clocks_disagree(log: Pape
     assert verdict.code == "domain_frozen"
 
 
-def test_a_freeze_that_has_ended_refuses_no_other_while_clocks_disagree(log: PaperLog) -> None:
+def test_a_freeze_that_has_ended_refuses_no_other_while_clocks_disagree(log: MemoryLog) -> None:
     ended_by_itself(log)
     early = log.image.identity.freezes["east"].until - MINUTE
     offset = frozen(log, early - MINUTE, early)
@@ -318,7 +318,7 @@ def test_a_freeze_that_has_ended_refuses_no_other_while_clocks_disagree(log: Pap
     assert decide(log.image, entry, log.now, worker_skew=-HOUR) == Accepted()
 
 
-def test_a_freeze_does_not_end_while_clocks_disagree(log: PaperLog) -> None:
+def test_a_freeze_does_not_end_while_clocks_disagree(log: MemoryLog) -> None:
     frozen(log, log.now, log.now + MINUTE)
     log.govern()
     late = log.now + HOUR

@@ -6,26 +6,26 @@ from mesh_events import intents
 from projections.deciding.decide import decide
 from projections.deciding.verdict import Accepted, Rejected, Verdict
 from projections.image import TOLERANCE_MS
-from tests import paper_story as story
-from tests.paper_log import PaperLog, at
+from tests import sample_history as story
+from tests.memory_log import MemoryLog, at
 
 HOUR_MS = 3_600_000
 
 
 @pytest.fixture
-def log() -> PaperLog:
-    found = PaperLog()
+def log() -> MemoryLog:
+    found = MemoryLog()
     story.published(found)
     return found
 
 
-def freeze(log: PaperLog, domain: str, milliseconds: int = HOUR_MS) -> None:
+def freeze(log: MemoryLog, domain: str, milliseconds: int = HOUR_MS) -> None:
     until = at(log.now + milliseconds)
     log.operator(intents.DomainFrozen, domain=domain, until=until, reason="its key was seen")
     log.govern()
 
 
-def said_by(log: PaperLog, domain: str) -> Verdict:
+def said_by(log: MemoryLog, domain: str) -> Verdict:
     offset = log.say(intents.ApplicationRegistered, domain, application=f"{domain}.late")
     return log.verdict(offset)
 
@@ -34,7 +34,7 @@ def code(verdict: Verdict) -> str:
     return verdict.code if isinstance(verdict, Rejected) else ""
 
 
-def test_a_frozen_domain_is_refused_and_told_why_and_until_when(log: PaperLog) -> None:
+def test_a_frozen_domain_is_refused_and_told_why_and_until_when(log: MemoryLog) -> None:
     freeze(log, "west")
     verdict = said_by(log, "west")
     assert code(verdict) == "domain_frozen"
@@ -43,7 +43,7 @@ def test_a_frozen_domain_is_refused_and_told_why_and_until_when(log: PaperLog) -
     assert said_by(log, "east") == Accepted()
 
 
-def test_a_second_freeze_never_shortens_the_first(log: PaperLog) -> None:
+def test_a_second_freeze_never_shortens_the_first(log: MemoryLog) -> None:
     freeze(log, "west", 2 * HOUR_MS)
 
     def again(hours: float) -> Verdict:
@@ -57,7 +57,7 @@ def test_a_second_freeze_never_shortens_the_first(log: PaperLog) -> None:
     assert again(1) == Accepted()
 
 
-def test_what_was_undecided_when_the_freeze_came_is_refused_too(log: PaperLog) -> None:
+def test_what_was_undecided_when_the_freeze_came_is_refused_too(log: MemoryLog) -> None:
     waiting = log.say(intents.ApplicationRegistered, "west", application="west.late")
     until = at(log.now + HOUR_MS)
     frozen = log.operator(intents.DomainFrozen, domain="west", until=until, reason="stolen key")
@@ -65,14 +65,14 @@ def test_what_was_undecided_when_the_freeze_came_is_refused_too(log: PaperLog) -
     assert code(log.verdict(waiting)) == "domain_frozen"
 
 
-def test_a_freeze_of_the_mesh_silences_all_domains_and_not_the_operator(log: PaperLog) -> None:
+def test_a_freeze_of_the_mesh_silences_all_domains_and_not_the_operator(log: MemoryLog) -> None:
     freeze(log, "mesh")
     assert {code(said_by(log, name)) for name in ("east", "west", "north")} == {"domain_frozen"}
     offset = log.operator(intents.DomainThawed, domain="mesh", reason="it is over")
     assert log.verdict(offset) == Accepted()
 
 
-def test_a_freeze_ends_by_the_time_of_the_log(log: PaperLog) -> None:
+def test_a_freeze_ends_by_the_time_of_the_log(log: MemoryLog) -> None:
     freeze(log, "west", 10_000)
     log.now += 10_000
     assert said_by(log, "west") == Accepted()
@@ -80,7 +80,7 @@ def test_a_freeze_ends_by_the_time_of_the_log(log: PaperLog) -> None:
 
 @pytest.mark.parametrize("ahead_ms", [-59 * 60_000, 0, 30_000])
 def test_a_freeze_with_a_duration_ends_by_the_clock_of_the_mesh_alone(
-    log: PaperLog, ahead_ms: int
+    log: MemoryLog, ahead_ms: int
 ) -> None:
     made = at(log.now + ahead_ms)
     fields = {"domain": "west", "until": made, "duration_ms": HOUR_MS, "reason": "its key was seen"}
@@ -96,7 +96,7 @@ def test_a_freeze_with_a_duration_ends_by_the_clock_of_the_mesh_alone(
 
 @pytest.mark.parametrize("worker_skew", [HOUR_MS, 0, TOLERANCE_MS, -HOUR_MS])
 def test_a_freeze_with_a_duration_lasts_so_long_by_the_clock_that_is_ahead(
-    log: PaperLog, worker_skew: int
+    log: MemoryLog, worker_skew: int
 ) -> None:
     fields = {"domain": "west", "until": at(log.now), "duration_ms": HOUR_MS, "reason": "seen"}
     offset = log.operator(intents.DomainFrozen, **fields)
@@ -110,20 +110,20 @@ def test_a_freeze_with_a_duration_lasts_so_long_by_the_clock_that_is_ahead(
 
 
 @pytest.mark.parametrize("duration_ms", [-1, 0, 367 * 24 * HOUR_MS, 2**63 - 1])
-def test_a_freeze_lasts_for_a_time_and_a_year_at_most(log: PaperLog, duration_ms: int) -> None:
+def test_a_freeze_lasts_for_a_time_and_a_year_at_most(log: MemoryLog, duration_ms: int) -> None:
     fields = {"domain": "west", "until": at(log.now + 10_000), "reason": "its key was seen"}
     offset = log.operator(intents.DomainFrozen, duration_ms=duration_ms, **fields)
     assert code(log.verdict(offset)) == "invalid_end"
 
 
-def test_a_freeze_with_a_duration_never_shortens_one(log: PaperLog) -> None:
+def test_a_freeze_with_a_duration_never_shortens_one(log: MemoryLog) -> None:
     freeze(log, "west", 2 * HOUR_MS)
     fields = {"domain": "west", "until": at(log.now + 3 * HOUR_MS), "reason": "again"}
     offset = log.operator(intents.DomainFrozen, duration_ms=HOUR_MS, **fields)
     assert code(log.verdict(offset)) == "frozen_longer"
 
 
-def test_a_freeze_ends_when_it_is_thawed(log: PaperLog) -> None:
+def test_a_freeze_ends_when_it_is_thawed(log: MemoryLog) -> None:
     freeze(log, "west")
     log.operator(intents.DomainThawed, domain="west", reason="new key")
     log.govern()
@@ -131,7 +131,7 @@ def test_a_freeze_ends_when_it_is_thawed(log: PaperLog) -> None:
 
 
 @pytest.mark.parametrize("left_ms", [1, 0, -1])
-def test_a_freeze_that_has_ended_by_itself_cannot_be_thawed(log: PaperLog, left_ms: int) -> None:
+def test_a_freeze_that_has_ended_by_itself_cannot_be_thawed(log: MemoryLog, left_ms: int) -> None:
     freeze(log, "west", 10_000)
     log.now = log.image.identity.freezes["west"].until - left_ms
     offset = log.operator(intents.DomainThawed, domain="west", reason="it is over")
@@ -143,7 +143,7 @@ def test_a_freeze_that_has_ended_by_itself_cannot_be_thawed(log: PaperLog, left_
 
 @pytest.mark.parametrize("worker_skew", [TOLERANCE_MS, TOLERANCE_MS + 1, -TOLERANCE_MS - 1])
 def test_a_freeze_can_be_thawed_beyond_its_end_while_clocks_disagree(
-    log: PaperLog, worker_skew: int
+    log: MemoryLog, worker_skew: int
 ) -> None:
     freeze(log, "west", 10_000)
     log.now += 20_000
@@ -153,7 +153,7 @@ def test_a_freeze_can_be_thawed_beyond_its_end_while_clocks_disagree(
     assert code(verdict) == ("not_frozen" if worker_skew == TOLERANCE_MS else "")
 
 
-def test_a_thaw_that_was_said_in_time_may_wait_for_a_governor(log: PaperLog) -> None:
+def test_a_thaw_that_was_said_in_time_may_wait_for_a_governor(log: MemoryLog) -> None:
     freeze(log, "west", 10_000)
     log.operator(intents.DomainThawed, domain="west", reason="it is over")
     log.say(intents.ApplicationRegistered, "west", application="west.late")
@@ -163,7 +163,7 @@ def test_a_thaw_that_was_said_in_time_may_wait_for_a_governor(log: PaperLog) -> 
     assert "west.late" in log.image.identity.applications
 
 
-def test_a_thaw_that_was_accepted_ends_a_freeze_beyond_its_end(log: PaperLog) -> None:
+def test_a_thaw_that_was_accepted_ends_a_freeze_beyond_its_end(log: MemoryLog) -> None:
     """Logs of before hold such ones: what was accepted is never judged."""
     freeze(log, "west", 10_000)
     log.now += 20_000
@@ -172,7 +172,7 @@ def test_a_thaw_that_was_accepted_ends_a_freeze_beyond_its_end(log: PaperLog) ->
     assert "west" not in log.image.identity.freezes
 
 
-def test_what_is_in_force_stays_in_force(log: PaperLog) -> None:
+def test_what_is_in_force_stays_in_force(log: MemoryLog) -> None:
     asked = story.granted(log, "north")
     story.settle(log)
     before = log.image.access
@@ -182,7 +182,7 @@ def test_what_is_in_force_stays_in_force(log: PaperLog) -> None:
     assert log.image.access.requests[asked].is_enforced
 
 
-def test_a_domain_may_freeze_itself_and_not_thaw_itself(log: PaperLog) -> None:
+def test_a_domain_may_freeze_itself_and_not_thaw_itself(log: MemoryLog) -> None:
     until = at(log.now + HOUR_MS)
     log.say(intents.DomainFrozen, "west", domain="west", until=until, reason="we lost a laptop")
     log.govern()

@@ -11,9 +11,9 @@ from mesh_events import facts, intents
 from mesh_events.record import Entry, Fault, FaultCode
 from projections.deciding import intents as pending
 from projections.deciding.intents import AHEAD_MS, REMEMBERED_MS, WINDOW_MS, Intents
-from tests.paper_log import PaperLog, at
+from tests.memory_log import MemoryLog, at
 
-LOG = PaperLog(founded=False)
+LOG = MemoryLog(founded=False)
 PAUSE = LOG.make(intents.LinkPaused, "east", product="east.users", cluster="two")
 ID = PAUSE.meta.id
 MADE = round(PAUSE.meta.time.timestamp() * 1000)

@@ -6,23 +6,23 @@ from mesh_events import facts, intents
 from projections.access import State
 from projections.deciding.consequences import consequences
 from projections.deciding.verdict import Accepted, Rejected, Verdict
-from tests import paper_story as story
-from tests.paper_log import PaperLog
+from tests import sample_history as story
+from tests.memory_log import MemoryLog
 
 
 @pytest.fixture
-def log() -> PaperLog:
-    found = PaperLog()
+def log() -> MemoryLog:
+    found = MemoryLog()
     story.published(found)
     return found
 
 
-def cut_off(log: PaperLog, domain: str = "west") -> None:
+def cut_off(log: MemoryLog, domain: str = "west") -> None:
     log.operator(intents.DomainQuarantined, domain=domain, reason="a laptop was stolen")
     log.govern()
 
 
-def release(log: PaperLog, domain: str = "west") -> None:
+def release(log: MemoryLog, domain: str = "west") -> None:
     log.operator(intents.DomainReleased, domain=domain, reason="new keys")
     log.govern()
 
@@ -31,11 +31,11 @@ def code(verdict: Verdict) -> str:
     return verdict.code if isinstance(verdict, Rejected) else ""
 
 
-def said_by(log: PaperLog, domain: str) -> Verdict:
+def said_by(log: MemoryLog, domain: str) -> Verdict:
     return log.verdict(log.say(intents.ApplicationRegistered, domain, application=f"{domain}.late"))
 
 
-def test_what_it_says_is_refused_with_the_reason(log: PaperLog) -> None:
+def test_what_it_says_is_refused_with_the_reason(log: MemoryLog) -> None:
     cut_off(log)
     verdict = said_by(log, "west")
     assert code(verdict) == "domain_quarantined"
@@ -46,7 +46,7 @@ def test_what_it_says_is_refused_with_the_reason(log: PaperLog) -> None:
     assert said_by(log, "west") == Accepted()
 
 
-def test_its_readers_stay_entitled_and_lose_their_rights_until_the_release(log: PaperLog) -> None:
+def test_its_readers_stay_entitled_and_lose_their_rights_until_the_release(log: MemoryLog) -> None:
     asked = story.granted(log)
     story.settle(log)
     first = log.image.access.requests[asked]
@@ -66,7 +66,7 @@ def test_its_readers_stay_entitled_and_lose_their_rights_until_the_release(log: 
     assert again.generation > waiting.generation > first.generation
 
 
-def test_others_read_on(log: PaperLog) -> None:
+def test_others_read_on(log: MemoryLog) -> None:
     asked = story.granted(log, "north")
     story.settle(log)
     before = log.image.access.requests[asked]
@@ -76,7 +76,7 @@ def test_others_read_on(log: PaperLog) -> None:
 
 
 def test_a_report_of_what_the_quarantine_has_overtaken_does_not_make_it_active(
-    log: PaperLog,
+    log: MemoryLog,
 ) -> None:
     asked = story.granted(log)
     before = log.image.access.requests[asked]
@@ -91,7 +91,7 @@ def test_a_report_of_what_the_quarantine_has_overtaken_does_not_make_it_active(
     assert not log.image.access.requests[asked].is_enforced
 
 
-def test_rights_seen_gone_after_the_release_were_gone_for_a_moment(log: PaperLog) -> None:
+def test_rights_seen_gone_after_the_release_were_gone_for_a_moment(log: MemoryLog) -> None:
     asked = story.granted(log)
     story.settle(log)
     cut_off(log)
@@ -108,7 +108,7 @@ def test_rights_seen_gone_after_the_release_were_gone_for_a_moment(log: PaperLog
     assert log.image.access.requests[asked] == again
 
 
-def test_a_late_report_of_what_was_taken_since_tells_nothing(log: PaperLog) -> None:
+def test_a_late_report_of_what_was_taken_since_tells_nothing(log: MemoryLog) -> None:
     asked = story.granted(log)
     granted = log.image.access.requests[asked].generation
     cut_off(log)
@@ -119,7 +119,7 @@ def test_a_late_report_of_what_was_taken_since_tells_nothing(log: PaperLog) -> N
     assert not gone.is_enforced
 
 
-def test_a_late_report_of_what_was_given_back_since_tells_nothing(log: PaperLog) -> None:
+def test_a_late_report_of_what_was_given_back_since_tells_nothing(log: MemoryLog) -> None:
     asked = story.granted(log)
     story.settle(log)
     cut_off(log)
@@ -132,7 +132,7 @@ def test_a_late_report_of_what_was_given_back_since_tells_nothing(log: PaperLog)
     assert (found.state, found.is_enforced) == (State.REVOKING, True)
 
 
-def test_no_copy_is_begun_for_who_is_cut_off(log: PaperLog) -> None:
+def test_no_copy_is_begun_for_who_is_cut_off(log: MemoryLog) -> None:
     asked = story.request(log)
     offset = log.say(
         intents.AccessGranted, "east", product=story.PRODUCT, request=asked, reason="yes"
@@ -144,7 +144,7 @@ def test_no_copy_is_begun_for_who_is_cut_off(log: PaperLog) -> None:
     assert [one.type_name() for one in consequences(log.image, "paper/1")] == ["LinkCreated"]
 
 
-def test_its_own_rights_are_reported_gone_and_back_by_generation(log: PaperLog) -> None:
+def test_its_own_rights_are_reported_gone_and_back_by_generation(log: MemoryLog) -> None:
     def report(kind: type[facts.RightsFact], generation: int) -> dict[str, int]:
         subject, cluster = "domain/west", "west"
         log.report(kind, subject=subject, cluster=cluster, generation=generation, bindings=[])
@@ -170,7 +170,7 @@ def test_its_own_rights_are_reported_gone_and_back_by_generation(log: PaperLog) 
     assert report(facts.AclApplied, back)["west"] == back
 
 
-def test_nobody_grants_to_a_domain_in_quarantine(log: PaperLog) -> None:
+def test_nobody_grants_to_a_domain_in_quarantine(log: MemoryLog) -> None:
     asked = story.request(log)
     cut_off(log)
     offset = log.say(
@@ -184,13 +184,13 @@ def test_nobody_grants_to_a_domain_in_quarantine(log: PaperLog) -> None:
     ("domain", "expected"), [("mesh", "unknown_domain"), ("nowhere", "unknown_domain")]
 )
 def test_it_is_about_one_domain(
-    kind: type[intents.Intent], domain: str, expected: str, log: PaperLog
+    kind: type[intents.Intent], domain: str, expected: str, log: MemoryLog
 ) -> None:
     offset = log.operator(kind, domain=domain, reason="so")
     assert code(log.verdict(offset)) == expected
 
 
-def test_only_the_operator_cuts_off_and_releases_each_once(log: PaperLog) -> None:
+def test_only_the_operator_cuts_off_and_releases_each_once(log: MemoryLog) -> None:
     def said(kind: type[intents.Intent], speaker: str) -> str:
         if speaker == "operator":
             return code(log.verdict(log.operator(kind, domain="west", reason="so")))
@@ -206,7 +206,7 @@ def test_only_the_operator_cuts_off_and_releases_each_once(log: PaperLog) -> Non
 
 
 def test_what_may_have_been_applied_unreported_is_withdrawn_until_it_is_seen_gone(
-    log: PaperLog,
+    log: MemoryLog,
 ) -> None:
     asked = story.granted(log)
     cut_off(log)

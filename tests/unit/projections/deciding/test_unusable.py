@@ -16,31 +16,31 @@ from projections.deciding.unusable import MOST_EXCEPTIONS, Run, Unusable
 from projections.deciding.verdict import Accepted, Rejected
 from projections.fold import apply
 from projections.image import Image
-from projections.table import Layered
-from tests import paper_story as story
-from tests.paper_log import PaperLog, key
+from projections.table import OverlayMap
+from tests import sample_history as story
+from tests.memory_log import MemoryLog, key
 from tests.selection import draws
 
 GARBAGE = Fault(FaultCode.GARBAGE, "no Avro")
 
 
 @pytest.fixture
-def log() -> PaperLog:
-    found = PaperLog()
+def log() -> MemoryLog:
+    found = MemoryLog()
     story.domains(found)
     return found
 
 
-def garbage(log: PaperLog) -> int:
+def garbage(log: MemoryLog) -> int:
     return log.put(replace(log.records[-1], value=b"?", headers={}))
 
 
-def application(log: PaperLog, name: str, domain: str = "east", by: str = "") -> int:
+def application(log: MemoryLog, name: str, domain: str = "east", by: str = "") -> int:
     event = log.make(intents.ApplicationRegistered, domain, application=f"{domain}.{name}")
     return log.append(event, by=by or domain)
 
 
-def runs(log: PaperLog) -> list[Run]:
+def runs(log: MemoryLog) -> list[Run]:
     return log.image.intents.unusable.in_order()
 
 
@@ -50,7 +50,7 @@ def flooded(image: Image, count: int) -> Image:
     return image
 
 
-def test_a_hundred_thousand_garbage_records_are_one_run(log: PaperLog) -> None:
+def test_a_hundred_thousand_garbage_records_are_one_run(log: MemoryLog) -> None:
     before = log.image
     image = flooded(before, 100_000)
     (run,) = image.intents.unusable.runs.values()
@@ -59,7 +59,7 @@ def test_a_hundred_thousand_garbage_records_are_one_run(log: PaperLog) -> None:
     assert image.intents._replace(unusable=before.intents.unusable) == before.intents
 
 
-def test_a_hundred_thousand_garbage_records_are_settled_by_one_decision(log: PaperLog) -> None:
+def test_a_hundred_thousand_garbage_records_are_settled_by_one_decision(log: MemoryLog) -> None:
     image = flooded(log.image, 100_000)
     (run,) = image.intents.unusable.runs.values()
     event = set_aside(run, Basis(log.epoch, image.offset, image.clock, image.last_decision))
@@ -69,7 +69,7 @@ def test_a_hundred_thousand_garbage_records_are_settled_by_one_decision(log: Pap
     assert after.intents == log.image.intents
 
 
-def test_a_single_unusable_record_is_decided_with_its_reason(log: PaperLog) -> None:
+def test_a_single_unusable_record_is_decided_with_its_reason(log: MemoryLog) -> None:
     offset = garbage(log)
     (run,) = runs(log)
     event = set_aside(run, Basis(log.epoch, offset, log.now, log.image.last_decision))
@@ -81,7 +81,7 @@ def test_a_single_unusable_record_is_decided_with_its_reason(log: PaperLog) -> N
 
 
 def test_garbage_and_good_records_that_alternate_are_one_run_with_exceptions(
-    log: PaperLog,
+    log: MemoryLog,
 ) -> None:
     good = []
     first = garbage(log)
@@ -97,7 +97,7 @@ def test_garbage_and_good_records_that_alternate_are_one_run_with_exceptions(
     assert {f"east.a{number}" for number in range(5)} <= set(log.image.identity.applications)
 
 
-def test_a_new_run_begins_where_the_exceptions_would_be_too_many(log: PaperLog) -> None:
+def test_a_new_run_begins_where_the_exceptions_would_be_too_many(log: MemoryLog) -> None:
     first = garbage(log)
     for number in range(MOST_EXCEPTIONS):
         application(log, f"a{number}")
@@ -114,7 +114,7 @@ def test_a_new_run_begins_where_the_exceptions_would_be_too_many(log: PaperLog) 
     assert not log.image.intents.open_count
 
 
-def test_a_run_ends_where_too_many_other_records_follow_it(log: PaperLog) -> None:
+def test_a_run_ends_where_too_many_other_records_follow_it(log: MemoryLog) -> None:
     first = garbage(log)
     for number in range(MOST_EXCEPTIONS + 1):
         application(log, f"a{number}")
@@ -124,7 +124,7 @@ def test_a_run_ends_where_too_many_other_records_follow_it(log: PaperLog) -> Non
     assert [(run.first, run.last) for run in runs(log)] == [(first, first), (second, second)]
 
 
-def test_facts_and_decisions_between_are_exceptions(log: PaperLog) -> None:
+def test_facts_and_decisions_between_are_exceptions(log: MemoryLog) -> None:
     first = garbage(log)
     start = log.start_governor()
     decided = log.rule(application(log, "one"), Accepted())
@@ -134,7 +134,7 @@ def test_facts_and_decisions_between_are_exceptions(log: PaperLog) -> None:
     assert [run.holds(one) for one in (first, start, decided, last)] == [True, False, False, True]
 
 
-def test_a_decision_leaves_what_came_behind_its_basis(log: PaperLog) -> None:
+def test_a_decision_leaves_what_came_behind_its_basis(log: MemoryLog) -> None:
     garbage(log)
     garbage(log)
     (known,) = runs(log)
@@ -147,7 +147,7 @@ def test_a_decision_leaves_what_came_behind_its_basis(log: PaperLog) -> None:
     assert list(log.image.intents.undecided) == [good]
 
 
-def test_a_decision_leaves_a_single_record_as_one(log: PaperLog) -> None:
+def test_a_decision_leaves_a_single_record_as_one(log: MemoryLog) -> None:
     garbage(log)
     (known,) = runs(log)
     application(log, "one")
@@ -158,7 +158,7 @@ def test_a_decision_leaves_a_single_record_as_one(log: PaperLog) -> None:
     assert (run.first, run.last, run.exceptions, run.size) == (last, last, (), 1)
 
 
-def test_a_run_goes_on_growing_behind_a_decision(log: PaperLog) -> None:
+def test_a_run_goes_on_growing_behind_a_decision(log: MemoryLog) -> None:
     garbage(log)
     (known,) = runs(log)
     garbage(log)
@@ -173,7 +173,7 @@ def test_a_run_goes_on_growing_behind_a_decision(log: PaperLog) -> None:
     assert not log.image.intents.open_count
 
 
-def test_a_range_behind_its_basis_does_not_count(log: PaperLog) -> None:
+def test_a_range_behind_its_basis_does_not_count(log: MemoryLog) -> None:
     garbage(log)
     garbage(log)
     (run,) = runs(log)
@@ -183,7 +183,7 @@ def test_a_range_behind_its_basis_does_not_count(log: PaperLog) -> None:
     assert log.image.ignored == 1
 
 
-def test_a_range_counts_for_every_version_however_it_judges_the_records(log: PaperLog) -> None:
+def test_a_range_counts_for_every_version_however_it_judges_the_records(log: MemoryLog) -> None:
     """Software that can read a record which was set aside must not judge it again."""
     first = garbage(log)
     good = application(log, "one")
@@ -197,7 +197,7 @@ def test_a_range_counts_for_every_version_however_it_judges_the_records(log: Pap
     assert (first, last) == (run.first, run.last)
 
 
-def test_an_exception_that_this_version_cannot_read_stays_undecided(log: PaperLog) -> None:
+def test_an_exception_that_this_version_cannot_read_stays_undecided(log: MemoryLog) -> None:
     first, newer, last = garbage(log), garbage(log), garbage(log)
     (run,) = runs(log)
     log.set_aside(run._replace(exceptions=(newer,)))
@@ -208,7 +208,7 @@ def test_an_exception_that_this_version_cannot_read_stays_undecided(log: PaperLo
     assert first < newer < last
 
 
-def test_a_single_decision_inside_a_run_leaves_both_sides(log: PaperLog) -> None:
+def test_a_single_decision_inside_a_run_leaves_both_sides(log: MemoryLog) -> None:
     first, inside, last = garbage(log), garbage(log), garbage(log)
     log.rule(inside, Rejected("c", "r"))
     assert [(run.first, run.last, run.size) for run in runs(log)] == [
@@ -219,7 +219,7 @@ def test_a_single_decision_inside_a_run_leaves_both_sides(log: PaperLog) -> None
     assert [(run.first, run.last) for run in runs(log)] == [(first, first), (last, again)]
 
 
-def test_forged_unknown_and_revoked_records_are_counted_by_code(log: PaperLog) -> None:
+def test_forged_unknown_and_revoked_records_are_counted_by_code(log: MemoryLog) -> None:
     log.say(intents.KeyRevoked, "west", domain="west", public_key=key("west").public, reason="lost")
     log.govern()
     application(log, "one", "east", by="stranger")
@@ -237,7 +237,7 @@ def test_forged_unknown_and_revoked_records_are_counted_by_code(log: PaperLog) -
 
 
 def test_a_key_that_is_registered_later_gives_no_effect_to_what_it_signed_before(
-    log: PaperLog,
+    log: MemoryLog,
 ) -> None:
     proof = log.proof("second", "west")
     log.say(
@@ -253,7 +253,7 @@ def test_a_key_that_is_registered_later_gives_no_effect_to_what_it_signed_before
     assert "west.early" not in log.image.identity.applications
 
 
-def test_a_copy_of_a_range_has_no_effect(log: PaperLog) -> None:
+def test_a_copy_of_a_range_has_no_effect(log: MemoryLog) -> None:
     garbage(log)
     garbage(log)
     (run,) = runs(log)
@@ -265,7 +265,7 @@ def test_a_copy_of_a_range_has_no_effect(log: PaperLog) -> None:
 
 
 def test_a_range_looks_at_no_intent_outside_of_it(
-    log: PaperLog, monkeypatch: pytest.MonkeyPatch
+    log: MemoryLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A step decides 16 ranges, each on the state and on the log, while thousands wait."""
     for number in range(50):
@@ -311,12 +311,12 @@ def many_runs(count: int) -> tuple[Unusable, Counted, Counted]:
         for other in range(MOST_EXCEPTIONS + 1 if number < count - 1 else 1):
             known = unusable.passed(known, 1000 * number + 2 + other)
     runs, firsts = Counted(known.runs), Counted(known.firsts)
-    return known._replace(runs=Layered(runs), firsts=Layered(firsts)), runs, firsts
+    return known._replace(runs=OverlayMap(runs), firsts=OverlayMap(firsts)), runs, firsts
 
 
 @pytest.mark.parametrize("number", [0, 250, 499], ids=["oldest", "middle", "newest"])
 def test_what_is_decided_costs_the_same_however_many_runs_there_are(
-    log: PaperLog, number: int
+    log: MemoryLog, number: int
 ) -> None:
     known, runs, firsts = many_runs(500)
     run = Run(1000 * number, 1000 * number + 1, (), Map({"garbage": 2}), GARBAGE)
@@ -346,7 +346,7 @@ def test_a_record_is_looked_up_at_the_same_cost_however_many_runs_there_are() ->
     assert (runs.looked, firsts.looked) == (1, 0)
 
 
-def test_runs_are_found_by_their_place_after_any_decisions(log: PaperLog) -> None:
+def test_runs_are_found_by_their_place_after_any_decisions(log: MemoryLog) -> None:
     """A range of another version may begin and end inside of runs, and spare some records."""
     chance = draws("runs")
     for _ in range(200):

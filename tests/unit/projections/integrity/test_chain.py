@@ -6,10 +6,10 @@ import pytest
 
 from mesh_events.integrity.checkpoint import SignedCheckpoint
 from projections.integrity.chain import Chain, ChainBreakError, chained
-from tests.paper_log import PaperLog, key
+from tests.memory_log import MemoryLog, key
 from tests.signed_log import ORIGIN, signed_over
 
-RECORDS = PaperLog().records
+RECORDS = MemoryLog().records
 SIGNED = signed_over(RECORDS, 5)
 
 

@@ -10,7 +10,7 @@ from mesh_events import codec
 from mesh_events.record import Record
 from projections.integrity.trusted_prefix import IntegrityError
 from projections.replay import fold, replay, walk
-from tests.paper_log import FOUNDATION_RECORDS
+from tests.memory_log import FOUNDATION_RECORDS
 from tests.signed_log import busy_log, signed_over, trusting
 
 RECORDS = busy_log()

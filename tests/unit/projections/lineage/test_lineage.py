@@ -25,15 +25,15 @@ from projections.lineage.sources import refused, way_back
 from projections.lineage.steps import Replaced, emptied, of_statement, replaced
 from projections.links import Copy
 from projections.statements import Statement
-from tests import paper_story as story
-from tests.paper_log import PaperLog
+from tests import sample_history as story
+from tests.memory_log import MemoryLog
 
 USERS, COPY = ("east", "east.users"), ("west", "east.users")
 
 
-def joined() -> PaperLog:
+def joined() -> MemoryLog:
     """East fills a topic from its users, west reads a copy of them and joins it with its own."""
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     story.granted(log)
     log.say(statements.StatementAdded, "east", **story.statement())
@@ -148,7 +148,7 @@ def test_a_topic_that_comes_twice_is_drawn_once() -> None:
     assert sorted(len(one.steps) for one in again) == [0, 0]
 
 
-def revoked(log: PaperLog) -> None:
+def revoked(log: MemoryLog) -> None:
     """West's application loses its grant: the copy is purged, and its statement fails."""
     request = next(
         one.request for one in log.image.access.requests.values() if one.application == "west.app"
@@ -228,7 +228,7 @@ def test_what_was_made_of_a_topic_that_was_deleted_is_still_told_to_the_owner_of
         assert ("west", "west.final") in derived
 
 
-def published(log: PaperLog, topic: str) -> None:
+def published(log: MemoryLog, topic: str) -> None:
     """West shares a topic of its own, and an application of east's may read it: a link."""
     product = story.product(product=topic, topic=topic, description="d", owner="w")
     log.say(intents.ProductPublished, "west", **product)
@@ -245,7 +245,7 @@ def published(log: PaperLog, topic: str) -> None:
     story.settle(log)
 
 
-def made_anew(log: PaperLog, name: str) -> None:
+def made_anew(log: MemoryLog, name: str) -> None:
     """A statement is dropped, its topic deleted, and it is added again over another stream."""
     log.say(statements.StatementDropped, "west", statement=name)
     story.settle(log)
@@ -302,7 +302,7 @@ def test_downstream_keeps_the_table_of_a_dropped_sink() -> None:
 
 
 def test_a_purged_copy_that_nothing_was_made_of_is_not_shown() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     story.granted(log)
     revoked(log)
@@ -524,7 +524,7 @@ def test_a_grant_that_would_close_the_circle_is_refused() -> None:
     assert getattr(verdict, "code", "") == "statement_cycle"
 
 
-def asked(log: PaperLog, product: str, application: str) -> str:
+def asked(log: MemoryLog, product: str, application: str) -> str:
     """A request for a product; its id."""
     domain = application.partition(".")[0]
     fields = {"product": product, "application": application, "reason": "r"}
@@ -534,7 +534,7 @@ def asked(log: PaperLog, product: str, application: str) -> str:
     return event.meta.id
 
 
-def granted(log: PaperLog, product: str, request: str) -> None:
+def granted(log: MemoryLog, product: str, request: str) -> None:
     about = {"product": product, "request": request, "reason": "agreed"}
     log.say(intents.AccessGranted, product.partition(".")[0], **about)
     log.govern()

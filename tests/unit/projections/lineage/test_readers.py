@@ -18,9 +18,9 @@ from projections.lineage.readers import RUNS_ON, STOPPED, Via, readers
 from projections.lineage.runs import open_run
 from projections.replay import fold
 from spark_streams.errors import RETRIABLE
-from tests import paper_story as story
+from tests import sample_history as story
 from tests.fixtures import recording
-from tests.paper_log import PaperLog
+from tests.memory_log import MemoryLog
 
 
 def kept(image: Image, product: Product) -> set[tuple[str, str, str]]:
@@ -48,7 +48,7 @@ def told(image: Image, product: Product) -> set[tuple[str, str, str]]:
 
 
 def settled() -> list[Record]:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     story.granted(log)
     story.granted(log, "north")
@@ -85,7 +85,7 @@ def test_owner_grants_links_and_copies_are_told_with_what_gives_the_right() -> N
 
 
 def test_a_revoked_reader_is_told_until_its_right_was_seen_gone() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     asked = story.granted(log)
     story.settle(log)
@@ -102,7 +102,7 @@ def test_a_revoked_reader_is_told_until_its_right_was_seen_gone() -> None:
 
 
 def test_a_statement_that_reads_it_is_told() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     log.say(intents.ApplicationRegistered, "east", application="east.own")
     log.say(story.statements.StatementAdded, "east", **story.statement())
@@ -113,7 +113,7 @@ def test_a_statement_that_reads_it_is_told() -> None:
     assert "east.own" in {one.principal for one in found if one.via is Via.OWN}
 
 
-def reading(log: PaperLog, via: Via) -> list[tuple[bool, bool, str]]:
+def reading(log: MemoryLog, via: Via) -> list[tuple[bool, bool, str]]:
     """(entitled, enforced, state) of the jobs of a kind that read the product."""
     found = readers(log.image, log.image.catalog[story.PRODUCT])
     return [(one.entitled, one.enforced, one.state) for one in found if one.via is via]
@@ -124,7 +124,7 @@ def reading(log: PaperLog, via: Via) -> list[tuple[bool, bool, str]]:
     [(intents.LinkPaused, "PAUSING"), (intents.LinkRemoved, "REMOVING")],
 )
 def test_a_link_is_told_until_its_controller_has_stopped_it(kind: type[Event], state: str) -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     story.granted(log)
     story.settle(log)
@@ -139,7 +139,7 @@ def test_a_link_is_told_until_its_controller_has_stopped_it(kind: type[Event], s
 
 @pytest.mark.parametrize("kind", [intents.LinkPaused, intents.LinkRemoved])
 def test_a_link_that_was_stopped_reads_no_more(kind: type[Event]) -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     story.granted(log)
     story.settle(log)
@@ -150,7 +150,7 @@ def test_a_link_that_was_stopped_reads_no_more(kind: type[Event]) -> None:
 
 
 def test_a_dropped_statement_is_told_until_its_controller_has_stopped_it() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     log.say(story.statements.StatementAdded, "east", **story.statement())
     story.settle(log)
@@ -163,7 +163,7 @@ def test_a_dropped_statement_is_told_until_its_controller_has_stopped_it() -> No
 
 
 def test_a_statement_with_a_new_text_is_told_until_the_run_of_the_old_one_has_ended() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     first = story.statement(stream="east.clicks", tables=["east.users"])
     log.say(statements.StatementAdded, "east", **first)
@@ -198,7 +198,7 @@ def test_a_connector_is_stopped_before_the_failures_that_say_so() -> None:
     ],
 )
 def test_what_could_not_be_asked_is_told_as_it_may_run_on(code: str, told: bool) -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     log.say(statements.StatementAdded, "east", **story.statement())
     story.settle(log)
@@ -217,7 +217,7 @@ def test_what_could_not_be_asked_is_told_as_it_may_run_on(code: str, told: bool)
 
 
 def test_a_dropped_sink_is_told_until_its_controller_has_stopped_it() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     sink = {
         "connector.class": connector_config.JDBC_SINK,
@@ -257,7 +257,7 @@ def test_whatever_has_started_and_not_ended_is_told(name: str) -> None:
 
 
 def test_a_sink_with_a_new_config_is_told_until_the_run_of_the_old_one_has_ended() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     config = {
         "connector.class": connector_config.JDBC_SINK,
@@ -282,7 +282,7 @@ def test_a_sink_with_a_new_config_is_told_until_the_run_of_the_old_one_has_ended
 
 def test_a_sink_whose_server_does_not_answer_is_told_with_its_earlier_config() -> None:
     """Its tasks may go on with it."""
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     config = {
         "connector.class": connector_config.JDBC_SINK,
@@ -316,7 +316,7 @@ def test_a_sink_whose_server_does_not_answer_is_told_with_its_earlier_config() -
     ("code", "told"), [("task_failed", True), ("partitions_added", False), ("keys_moved", False)]
 )
 def test_the_tasks_of_a_sink_that_have_not_failed_read_on(code: str, told: bool) -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     config = {
         "connector.class": connector_config.JDBC_SINK,

@@ -6,12 +6,12 @@ from typing import Any, NoReturn
 
 from mesh_events.intents import LinkRemoved
 from projections.lineage.sources import not_granted
-from projections.table import Paired
-from tests import paper_story as story
-from tests.paper_log import PaperLog
+from projections.table import PairsMapping
+from tests import sample_history as story
+from tests.memory_log import MemoryLog
 
 
-class FoundByKey(Paired[str, Any]):
+class FoundByKey(PairsMapping[str, Any]):
     """A table that raises where it is read as a whole."""
 
     def __init__(self, inner: Any) -> None:
@@ -24,15 +24,15 @@ class FoundByKey(Paired[str, Any]):
         raise AssertionError("it is read as a whole")
 
 
-def granted() -> PaperLog:
-    log = PaperLog()
+def granted() -> MemoryLog:
+    log = MemoryLog()
     story.published(log)
     story.granted(log)
     story.settle(log)
     return log
 
 
-def asked(log: PaperLog, application: str | None = "west.app", cluster: str = "west") -> list[str]:
+def asked(log: MemoryLog, application: str | None = "west.app", cluster: str = "west") -> list[str]:
     topics = ["east.users", "west.own", "east.other"]
     return not_granted(log.image, "west", application, cluster, topics)
 

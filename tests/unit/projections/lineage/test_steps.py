@@ -22,10 +22,10 @@ from projections.lineage.steps import (
     leaves,
     replaced,
 )
-from projections.table import Paired
+from projections.table import PairsMapping
 from snapshots.image_tables import put_together, take_apart
-from tests import paper_story as story
-from tests.paper_log import PaperLog
+from tests import sample_history as story
+from tests.memory_log import MemoryLog
 
 TOPICS = st.sampled_from([("east", f"east.{name}") for name in "abc"])
 STEPS = st.builds(
@@ -76,7 +76,7 @@ def test_the_index_by_places_is_what_the_steps_have(acts: list[Any]) -> None:
         assert index(known) == found_anew(known)
 
 
-class FoundByKey(Paired[Key, Step]):
+class FoundByKey(PairsMapping[Key, Step]):
     """A table that raises where it is read as a whole; keeps what it was asked for."""
 
     def __init__(self, inner: Any) -> None:
@@ -131,7 +131,7 @@ def sink(topics: int, tables: str = "raw_${topic}") -> dict[str, str]:
 
 
 def connector(config: dict[str, str]) -> Connector:
-    log = PaperLog()
+    log = MemoryLog()
     story.domains(log)
     log.say(ConnectorAdded, "east", **story.connector())
     log.govern()
@@ -156,7 +156,7 @@ TEXTS = st.tuples(
 @settings(max_examples=20, deadline=None)
 @given(st.lists(TEXTS, max_size=12))
 def test_the_index_by_places_is_right_after_any_story(acts: list[tuple[str, str, int]]) -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     for act, name, number in acts:
         text = {"sql": "SELECT 1", "stream": "east.users", "tables": [f"east.t{number}"]}

@@ -11,12 +11,12 @@ from mesh_events.decisions import GovernorStarted
 from mesh_events.statements import StatementAdded, StatementDropped
 from projections.deciding.verdict import Rejected, Waiting
 from projections.image import Image
-from tests import paper_story as story
-from tests.paper_log import PaperLog
+from tests import sample_history as story
+from tests.memory_log import MemoryLog
 
 
-def log_of_domains() -> PaperLog:
-    found = PaperLog()
+def log_of_domains() -> MemoryLog:
+    found = MemoryLog()
     story.published(found)
     return found
 
@@ -92,14 +92,14 @@ def test_the_indexes_are_what_connectors_and_statements_have(
 
 
 @pytest.fixture
-def log() -> PaperLog:
+def log() -> MemoryLog:
     found = log_of_domains()
     event = found.make(GovernorStarted, "mesh", version="1", connectors_per_domain=4)
     found.epoch = found.append(event, by="governor")
     return found
 
 
-def added(log: PaperLog, name: str, number: int, kind: Any = ConnectorAdded) -> str:
+def added(log: MemoryLog, name: str, number: int, kind: Any = ConnectorAdded) -> str:
     """The reason of the refusal; empty where the rules leave it to the check."""
     offset = log.say(kind, name.partition(".")[0], **files(name, number))
     found = log.verdict(offset)
@@ -111,7 +111,7 @@ def added(log: PaperLog, name: str, number: int, kind: Any = ConnectorAdded) -> 
     return ""
 
 
-def test_a_domain_has_no_more_tasks_than_it_may_have_connectors(log: PaperLog) -> None:
+def test_a_domain_has_no_more_tasks_than_it_may_have_connectors(log: MemoryLog) -> None:
     """65 sinks of 64 tasks each filled the memory of Connect, where all domains' run."""
     assert added(log, "east.a", 3) == ""
     refused = added(log, "east.b", 2)
@@ -120,7 +120,7 @@ def test_a_domain_has_no_more_tasks_than_it_may_have_connectors(log: PaperLog) -
     assert added(log, "east.b", 1) == ""
 
 
-def test_a_connector_gives_its_tasks_back_when_it_has_fewer_or_is_gone(log: PaperLog) -> None:
+def test_a_connector_gives_its_tasks_back_when_it_has_fewer_or_is_gone(log: MemoryLog) -> None:
     assert added(log, "east.a", 4) == ""
     assert added(log, "east.b", 1) != ""
     assert added(log, "east.a", 3, ConnectorUpdated) == ""

@@ -15,12 +15,12 @@ from mesh_events.intents import (
 from self_service.cli.access import explanation
 from self_service.cli.access.readers import COLUMNS, detail
 from self_service.cli.framework.exits import NotFoundError
-from tests import paper_story as story
-from tests.paper_log import PaperLog
+from tests import sample_history as story
+from tests.memory_log import MemoryLog
 
 
 def test_each_reader_is_shown_with_its_right_and_times() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     story.granted(log)
     story.settle(log)
@@ -40,11 +40,11 @@ def test_each_reader_is_shown_with_its_right_and_times() -> None:
 
 def test_a_product_that_is_not_there_is_told() -> None:
     with pytest.raises(NotFoundError, match=r"east\.nothing"):
-        detail(PaperLog().image, "east.nothing")
+        detail(MemoryLog().image, "east.nothing")
 
 
 def test_who_administers_a_cluster_is_told_as_long_as_a_copy_lies_there() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     asked = story.granted(log, on_revoke=OnRevoke.RETAIN)
     story.settle(log)
@@ -57,7 +57,7 @@ def test_who_administers_a_cluster_is_told_as_long_as_a_copy_lies_there() -> Non
 
 def test_explain_says_entitled_of_whom_readers_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not of a domain in quarantine, nor after somebody removed the link."""
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     story.granted(log)
     story.settle(log)

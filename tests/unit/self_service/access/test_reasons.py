@@ -6,24 +6,24 @@ from mesh_events import facts, intents
 from processors.clusters.rights import Acl
 from self_service.cli.access.reasons import allow_reading, why
 from self_service.cli.audit import history
-from tests import paper_story as story
-from tests.paper_log import PaperLog
+from tests import sample_history as story
+from tests.memory_log import MemoryLog
 
 
 @pytest.fixture
-def log() -> PaperLog:
-    found = PaperLog()
+def log() -> MemoryLog:
+    found = MemoryLog()
     story.published(found)
     return found
 
 
-def said(log: PaperLog, application: str = "west.app", *, enforced: bool | None) -> str:
+def said(log: MemoryLog, application: str = "west.app", *, enforced: bool | None) -> str:
     asked = [one for one in log.image.access.requests.values() if one.application == application]
     access = max(asked, key=lambda one: one.offset, default=None)
     return why(log.image, story.PRODUCT, application, access, enforced)
 
 
-def test_before_a_decision_only_what_is_wrong_is_added(log: PaperLog) -> None:
+def test_before_a_decision_only_what_is_wrong_is_added(log: MemoryLog) -> None:
     assert said(log, enforced=False) == "west.app never asked for east.users"
     assert "all the same: `sdm drift`" in said(log, enforced=True)
     story.request(log)
@@ -31,7 +31,7 @@ def test_before_a_decision_only_what_is_wrong_is_added(log: PaperLog) -> None:
     assert "all the same: `sdm drift`" in said(log, enforced=True)
 
 
-def test_what_was_granted_follows_what_was_seen(log: PaperLog) -> None:
+def test_what_was_granted_follows_what_was_seen(log: MemoryLog) -> None:
     asked = story.granted(log)
     assert said(log, enforced=False) == "granted by east.somebody; the rights are not applied"
     story.settle(log)
@@ -46,7 +46,7 @@ def test_what_was_granted_follows_what_was_seen(log: PaperLog) -> None:
     assert "all the same: `sdm drift`" in said(log, enforced=True)
 
 
-def test_own_products_need_no_request(log: PaperLog) -> None:
+def test_own_products_need_no_request(log: MemoryLog) -> None:
     log.say(intents.ApplicationRegistered, "east", application="east.app")
     log.govern()
     assert "east's own product" in said(log, "east.app", enforced=True)
@@ -54,7 +54,7 @@ def test_own_products_need_no_request(log: PaperLog) -> None:
     assert "the rights are missing: `sdm drift`" in said(log, "east.app", enforced=False)
 
 
-def test_a_quarantine_is_the_reason_and_no_drift(log: PaperLog) -> None:
+def test_a_quarantine_is_the_reason_and_no_drift(log: MemoryLog) -> None:
     story.granted(log)
     story.settle(log)
     log.operator(intents.DomainQuarantined, domain="west", reason="a laptop was stolen")
@@ -66,7 +66,7 @@ def test_a_quarantine_is_the_reason_and_no_drift(log: PaperLog) -> None:
     )
 
 
-def test_a_copy_that_stands_still_is_told(log: PaperLog) -> None:
+def test_a_copy_that_stands_still_is_told(log: MemoryLog) -> None:
     story.granted(log)
     story.settle(log)
     story.told(log, facts.LinkFailed, code="spark_lost", reason="no answer", retriable=True)
@@ -75,7 +75,7 @@ def test_a_copy_that_stands_still_is_told(log: PaperLog) -> None:
     )
 
 
-def test_a_removed_link_is_told_with_the_way_back(log: PaperLog) -> None:
+def test_a_removed_link_is_told_with_the_way_back(log: MemoryLog) -> None:
     story.granted(log)
     story.settle(log)
     log.say(intents.LinkRemoved, "west", product=story.PRODUCT, cluster="west", reason="not needed")
@@ -85,7 +85,7 @@ def test_a_removed_link_is_told_with_the_way_back(log: PaperLog) -> None:
     assert "`sdm link create east.users --cluster west` makes the copy again" in told
 
 
-def test_what_a_quarantine_did_to_a_request_belongs_to_its_conversation(log: PaperLog) -> None:
+def test_what_a_quarantine_did_to_a_request_belongs_to_its_conversation(log: MemoryLog) -> None:
     asked = story.granted(log)
     story.settle(log)
     log.operator(intents.DomainQuarantined, domain="west", reason="a laptop was stolen")

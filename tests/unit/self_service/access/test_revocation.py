@@ -16,16 +16,16 @@ from self_service.cli.app import app
 from self_service.cli.lineage.commands import Scene, _lines
 from self_service.cli.mesh import submitting
 from self_service.cli.mesh.context import Mesh
-from tests import paper_story as story
-from tests.paper_log import PaperLog
+from tests import sample_history as story
+from tests.memory_log import MemoryLog
 from tests.unit.projections.lineage.test_lineage import USERS, joined, revoked
 
 
-def grant_of(log: PaperLog) -> Access:
+def grant_of(log: MemoryLog) -> Access:
     return next(one for one in log.image.access.requests.values() if one.link)
 
 
-def shown(log: PaperLog) -> dict[str, Any]:
+def shown(log: MemoryLog) -> dict[str, Any]:
     return answer(log.image, grant_of(log), {"decision": "accepted"}).document()
 
 
@@ -57,7 +57,7 @@ def test_dead_letters_of_a_statement_over_the_copy_are_left() -> None:
 
 
 def test_nothing_is_left_where_nothing_was_made() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     story.granted(log)
     revoked(log)
@@ -72,7 +72,7 @@ def test_the_copy_is_to_be_purged_until_that_is_reported() -> None:
 
 
 def test_the_copy_is_retained_where_the_grant_says_so() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     asked = story.granted(log, on_revoke=intents.OnRevoke.RETAIN)
     story.settle(log)

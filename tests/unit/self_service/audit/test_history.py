@@ -19,18 +19,18 @@ from self_service.cli.audit.trace import items
 from self_service.cli.framework.exits import NotFoundError, UsageError
 from self_service.cli.framework.output import note_appended
 from self_service.cli.framework.times import parse_time, stamp
-from tests import paper_story as story
+from tests import sample_history as story
 from tests.fixtures import recording
-from tests.paper_log import PaperLog, key, resigned
-from tests.paper_log import at as time_at
+from tests.memory_log import MemoryLog, key, resigned
+from tests.memory_log import at as time_at
 
 HOUR_MS = 3_600_000
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 
 
 @pytest.fixture
-def log() -> PaperLog:
-    found = PaperLog()
+def log() -> MemoryLog:
+    found = MemoryLog()
     story.published(found)
     return found
 
@@ -39,7 +39,7 @@ EVERY = Filter().compiled(NOW)
 OTHER = "018f0000-0000-7000-8000-0000000000ff"
 
 
-def repeat(log: PaperLog, identity: str, **fields: str) -> int:
+def repeat(log: MemoryLog, identity: str, **fields: str) -> int:
     """North says an AccessRequested under any id; returns its offset."""
     event = log.make(
         intents.AccessRequested,
@@ -54,7 +54,7 @@ def types(found: list[Step]) -> list[str]:
     return [one.type for one in found]
 
 
-def test_an_intent_knows_its_outcome_and_where_it_was_decided(log: PaperLog) -> None:
+def test_an_intent_knows_its_outcome_and_where_it_was_decided(log: MemoryLog) -> None:
     asked = story.request(log)
     story.answer(log, intents.AccessGranted, asked, by="west")
     every = {one.offset: one for one in steps(log.records)}
@@ -65,7 +65,7 @@ def test_an_intent_knows_its_outcome_and_where_it_was_decided(log: PaperLog) -> 
     assert "east decides" in refused.detail
 
 
-def test_the_end_of_a_log_reads_the_same_from_any_offset_on(log: PaperLog) -> None:
+def test_the_end_of_a_log_reads_the_same_from_any_offset_on(log: MemoryLog) -> None:
     asked = story.request(log)
     story.answer(log, intents.AccessGranted, asked, by="west")
     log.say(intents.AccessRevoked, "west", product=story.PRODUCT, request=asked, reason="r")
@@ -79,7 +79,7 @@ def test_the_end_of_a_log_reads_the_same_from_any_offset_on(log: PaperLog) -> No
         before = after
 
 
-def test_an_undecided_intent_and_an_ignored_decision_say_so(log: PaperLog) -> None:
+def test_an_undecided_intent_and_an_ignored_decision_say_so(log: MemoryLog) -> None:
     waiting = log.say(
         intents.LinkPaused, "east", product=story.PRODUCT, cluster="west", reason="later"
     )
@@ -98,14 +98,14 @@ def test_each_filter_is_asked_about_every_kind_of_record(name: str) -> None:
         assert all(wanted.holds(one, found.image) in (True, False) for one in found.steps)
 
 
-def test_a_record_that_nobody_can_read_is_a_step_with_its_code(log: PaperLog) -> None:
+def test_a_record_that_nobody_can_read_is_a_step_with_its_code(log: MemoryLog) -> None:
     offset = log.put(resigned(replace(log.records[-1], value=b"garbage"), key("east")))
     log.govern()
     found = {one.offset: one for one in steps(log.records)}[offset]
     assert (found.kind, found.outcome, found.code) == ("unreadable", "quarantined", "garbage")
 
 
-def test_each_record_of_a_range_knows_its_own_code_and_its_decision(log: PaperLog) -> None:
+def test_each_record_of_a_range_knows_its_own_code_and_its_decision(log: MemoryLog) -> None:
     garbage = log.put(replace(log.records[-1], value=b"garbage"))
     good = log.say(intents.ApplicationRegistered, "west", application="west.new")
     unknown = log.append(log.event_at(good), by="stranger")
@@ -127,7 +127,7 @@ def test_each_record_of_a_range_knows_its_own_code_and_its_decision(log: PaperLo
     assert [one.offset for one in path] == [unknown, decision]
 
 
-def test_a_copy_of_a_range_is_ignored(log: PaperLog) -> None:
+def test_a_copy_of_a_range_is_ignored(log: MemoryLog) -> None:
     for _ in range(2):
         log.put(replace(log.records[-1], value=b"garbage"))
     log.govern()
@@ -135,7 +135,7 @@ def test_a_copy_of_a_range_is_ignored(log: PaperLog) -> None:
     assert steps(log.records)[copy].outcome == "ignored"
 
 
-def test_a_grants_consequences_lead_to_rights_and_copy_and_no_further(log: PaperLog) -> None:
+def test_a_grants_consequences_lead_to_rights_and_copy_and_no_further(log: MemoryLog) -> None:
     asked = story.granted(log)
     story.settle(log)
     story.answer(log, intents.AccessRevoked, asked)
@@ -149,7 +149,7 @@ def test_a_grants_consequences_lead_to_rights_and_copy_and_no_further(log: Paper
     )
 
 
-def test_a_revocations_consequences_lead_to_the_purged_copy(log: PaperLog) -> None:
+def test_a_revocations_consequences_lead_to_the_purged_copy(log: MemoryLog) -> None:
     asked = story.granted(log)
     story.settle(log)
     story.answer(log, intents.AccessRevoked, asked)
@@ -162,7 +162,7 @@ def test_a_revocations_consequences_lead_to_the_purged_copy(log: PaperLog) -> No
     assert "LinkActivated" not in found
 
 
-def test_a_conversation_holds_everything_under_one_correlation(log: PaperLog) -> None:
+def test_a_conversation_holds_everything_under_one_correlation(log: MemoryLog) -> None:
     story.granted(log)
     every = steps(log.records)
     created = next(one for one in every if one.type == "LinkCreated")
@@ -170,7 +170,7 @@ def test_a_conversation_holds_everything_under_one_correlation(log: PaperLog) ->
     assert types(conversation(every, created))[:2] == ["AccessRequested", "IntentAccepted"]
 
 
-def test_a_requests_conversation_leads_to_the_purged_copy(log: PaperLog) -> None:
+def test_a_requests_conversation_leads_to_the_purged_copy(log: MemoryLog) -> None:
     asked = story.granted(log)
     story.settle(log)
     story.answer(log, intents.AccessRevoked, asked)
@@ -189,7 +189,7 @@ def test_a_requests_conversation_leads_to_the_purged_copy(log: PaperLog) -> None
     assert found[-1].type == "CopyPurged"
 
 
-def test_every_step_of_a_trace_tells_its_durations_and_a_check_its_age(log: PaperLog) -> None:
+def test_every_step_of_a_trace_tells_its_durations_and_a_check_its_age(log: MemoryLog) -> None:
     asked = story.granted(log)
     every = steps(log.records)
     path = conversation(every, find(every, asked))
@@ -205,7 +205,7 @@ def test_every_step_of_a_trace_tells_its_durations_and_a_check_its_age(log: Pape
     assert check["detail"].endswith(f", seen {check['time']}")
 
 
-def test_an_effect_stands_for_the_intent_that_it_satisfies(log: PaperLog) -> None:
+def test_an_effect_stands_for_the_intent_that_it_satisfies(log: MemoryLog) -> None:
     story.granted(log)
     story.settle(log)
     every = steps(log.records)
@@ -214,7 +214,7 @@ def test_an_effect_stands_for_the_intent_that_it_satisfies(log: PaperLog) -> Non
         assert find(every, f"#{reported.offset}").type == intent
 
 
-def test_a_step_is_found_by_id_prefix_and_offset(log: PaperLog) -> None:
+def test_a_step_is_found_by_id_prefix_and_offset(log: MemoryLog) -> None:
     asked = story.request(log)
     every = steps(log.records)
     offset = log.image.access.requests[asked].offset
@@ -231,7 +231,7 @@ def test_a_step_is_found_by_id_prefix_and_offset(log: PaperLog) -> None:
     assert find(every, "0").offset == 0
 
 
-def test_an_ambiguous_prefix_and_an_unknown_id_are_told(log: PaperLog) -> None:
+def test_an_ambiguous_prefix_and_an_unknown_id_are_told(log: MemoryLog) -> None:
     every = steps(log.records)
     with pytest.raises(UsageError, match="name one of"):
         find(every, "01")
@@ -254,14 +254,14 @@ def test_an_ambiguous_prefix_and_an_unknown_id_are_told(log: PaperLog) -> None:
         (Filter(until="2001-01-01"), set()),
     ],
 )
-def test_the_log_is_filtered(log: PaperLog, wanted: Filter, expected: set[str]) -> None:
+def test_the_log_is_filtered(log: MemoryLog, wanted: Filter, expected: set[str]) -> None:
     story.request(log)
     found = {one.type for one in steps(log.records) if wanted.compiled(NOW).holds(one, log.image)}
     # west itself was registered by the operator; that is about west as well
     assert found - {"DomainRegistered"} == expected
 
 
-def test_a_product_is_found_by_its_own_name_only(log: PaperLog) -> None:
+def test_a_product_is_found_by_its_own_name_only(log: MemoryLog) -> None:
     log.say(intents.ProductPublished, "east", **story.product(product="east.users-eu"))
     log.govern()
     wanted = Filter(product="east.users")
@@ -270,7 +270,7 @@ def test_a_product_is_found_by_its_own_name_only(log: PaperLog) -> None:
 
 
 def test_each_step_says_what_it_is_about() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     asked = story.granted(log)
     story.settle(log)
@@ -287,7 +287,7 @@ def test_each_step_says_what_it_is_about() -> None:
     assert "subject" in COLUMNS
 
 
-def test_a_refused_request_changes_no_others_subject(log: PaperLog) -> None:
+def test_a_refused_request_changes_no_others_subject(log: MemoryLog) -> None:
     asked = story.granted(log)
     story.settle(log)
 
@@ -309,7 +309,7 @@ def test_each_table_shows_for_which_domain_an_actor_spoke(columns: Sequence[str]
     assert columns[columns.index("actor") - 1] == "domain"
 
 
-def test_an_answer_about_another_product_is_shown_with_its_own_product(log: PaperLog) -> None:
+def test_an_answer_about_another_product_is_shown_with_its_own_product(log: MemoryLog) -> None:
     asked = story.granted(log)
     offset = log.say(
         intents.AccessGranted, "north", product="north.bait", request=asked, reason="agreed"
@@ -321,7 +321,7 @@ def test_an_answer_about_another_product_is_shown_with_its_own_product(log: Pape
     assert subject(refused, history.image.access.requests) == "access north.bait"
 
 
-def test_a_longer_id_does_not_make_a_whole_id_ambiguous(log: PaperLog) -> None:
+def test_a_longer_id_does_not_make_a_whole_id_ambiguous(log: MemoryLog) -> None:
     asked = story.request(log)
     offset = log.image.access.requests[asked].offset
     repeat(log, f"{asked}0")
@@ -329,7 +329,7 @@ def test_a_longer_id_does_not_make_a_whole_id_ambiguous(log: PaperLog) -> None:
     assert find(steps(log.records), asked).offset == offset
 
 
-def test_an_id_that_the_mesh_derives_means_the_intent_of_the_mesh(log: PaperLog) -> None:
+def test_an_id_that_the_mesh_derives_means_the_intent_of_the_mesh(log: MemoryLog) -> None:
     asked = story.request(log)
     # whoever reads the log can derive the id: this record and its decision, then grant, check and
     # acceptance
@@ -350,7 +350,7 @@ def test_an_id_that_the_mesh_derives_means_the_intent_of_the_mesh(log: PaperLog)
     assert not {spoof, late} & set(found)
 
 
-def test_a_conversation_of_parties_leaves_out_what_others_say(log: PaperLog) -> None:
+def test_a_conversation_of_parties_leaves_out_what_others_say(log: MemoryLog) -> None:
     asked = story.granted(log)
     foreign = log.make(intents.ApplicationRegistered, "north", application="north.spy")
     meta = foreign.meta.model_copy(update={"correlation": asked})
@@ -372,7 +372,7 @@ def test_a_conversation_of_parties_leaves_out_what_others_say(log: PaperLog) -> 
 
 
 def test_the_times_of_a_filter_are_read_once(
-    log: PaperLog, monkeypatch: pytest.MonkeyPatch
+    log: MemoryLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []
 
@@ -387,12 +387,12 @@ def test_the_times_of_a_filter_are_read_once(
     assert read == ["1000d ago", "2100-01-01"]
 
 
-def test_a_history_ends_with_the_image_of_a_replay(log: PaperLog) -> None:
+def test_a_history_ends_with_the_image_of_a_replay(log: MemoryLog) -> None:
     assert audit_log.read(log.records).image == log.image
     assert audit_log.read(log.records, until=40).image.offset == 40
 
 
-def test_what_becomes_of_a_domains_applications_is_about_the_domain(log: PaperLog) -> None:
+def test_what_becomes_of_a_domains_applications_is_about_the_domain(log: MemoryLog) -> None:
     asked = story.granted(log)
     story.settle(log)
     story.answer(log, intents.AccessRevoked, asked)
@@ -408,7 +408,7 @@ def test_what_becomes_of_a_domains_applications_is_about_the_domain(log: PaperLo
     assert not both & types("north")
 
 
-def test_a_copy_of_what_the_mesh_has_said_is_no_news(log: PaperLog) -> None:
+def test_a_copy_of_what_the_mesh_has_said_is_no_news(log: MemoryLog) -> None:
     """Anybody can append it; it changes no state, and no answer about the state either."""
     asked = story.granted(log)
     story.settle(log)
@@ -431,7 +431,7 @@ def test_a_copy_of_what_the_mesh_has_said_is_no_news(log: PaperLog) -> None:
         assert consequences(after, one)[0] is one
 
 
-def test_who_claims_to_be_another_domain_is_found_by_its_own_name(log: PaperLog) -> None:
+def test_who_claims_to_be_another_domain_is_found_by_its_own_name(log: MemoryLog) -> None:
     claimed = log.make(intents.ApplicationRegistered, "east", application="east.thief")
     offset = log.append(claimed, by="north")
     log.govern()
@@ -447,7 +447,7 @@ def test_who_claims_to_be_another_domain_is_found_by_its_own_name(log: PaperLog)
 
 
 def test_what_is_done_to_a_domains_logins_and_rights_is_listed_for_it_and_no_other(
-    log: PaperLog,
+    log: MemoryLog,
 ) -> None:
     """The key of such a record has the cluster where a domain stands in others."""
     first = log.operator(intents.CredentialsRequested, principal="north.app", cluster="east")
@@ -483,7 +483,7 @@ def test_what_is_done_to_a_domains_logins_and_rights_is_listed_for_it_and_no_oth
     assert not listed("east") & about
 
 
-def test_credentials_are_of_no_product_that_is_called_as_cluster_and_domain(log: PaperLog) -> None:
+def test_credentials_are_of_no_product_that_is_called_as_cluster_and_domain(log: MemoryLog) -> None:
     log.operator(intents.CredentialsRequested, principal="users", cluster="east")
     found = audit_log.items(
         read(log.records), Filter(product="east.users").compiled(NOW), whole=False
@@ -493,13 +493,13 @@ def test_credentials_are_of_no_product_that_is_called_as_cluster_and_domain(log:
 
 @pytest.mark.parametrize("late_ms", [0, 60_000])
 def test_a_governors_start_that_is_older_than_its_record_may_be_a_copy(
-    log: PaperLog, late_ms: int
+    log: MemoryLog, late_ms: int
 ) -> None:
     [start, *_] = (one for one in steps(log.records) if one.type == "GovernorStarted")
     assert audit_log._is_older([replace(start, appended=start.time + late_ms)]) is (late_ms > 0)
 
 
-def under_a_wrong_clock(log: PaperLog, off: int) -> range:
+def under_a_wrong_clock(log: MemoryLog, off: int) -> range:
     """Two intents of east, each with its decision and a fact, taken by a broker that is off."""
     first = log.records[-1].offset + 1
     for name in ("one", "two"):
@@ -517,7 +517,7 @@ def under_a_wrong_clock(log: PaperLog, off: int) -> range:
 
 
 @pytest.mark.parametrize("off", [2 * HOUR_MS, -2 * HOUR_MS])
-def test_what_until_shows_is_what_as_of_has_counted(log: PaperLog, off: int) -> None:
+def test_what_until_shows_is_what_as_of_has_counted(log: MemoryLog, off: int) -> None:
     under_a_wrong_clock(log, off)
     history = read(log.records)
     assert len({one.time for one in history.steps}) > 10
@@ -530,7 +530,7 @@ def test_what_until_shows_is_what_as_of_has_counted(log: PaperLog, off: int) -> 
 
 @pytest.mark.parametrize("off", [2 * HOUR_MS, -2 * HOUR_MS])
 def test_acts_are_found_by_the_meshs_time_and_show_the_brokers_where_it_was_wrong(
-    log: PaperLog, off: int
+    log: MemoryLog, off: int
 ) -> None:
     since = log.image.time
     wrong = under_a_wrong_clock(log, off)
@@ -542,7 +542,7 @@ def test_acts_are_found_by_the_meshs_time_and_show_the_brokers_where_it_was_wron
         assert shown == (stamp(log.records[offset].time) if offset in wrong else None)
 
 
-def test_a_trace_counts_by_the_meshs_clock(log: PaperLog) -> None:
+def test_a_trace_counts_by_the_meshs_clock(log: MemoryLog) -> None:
     off = 2 * HOUR_MS
     intent = log.make(intents.ApplicationRegistered, "east", application="east.one")
     offset = log.append(intent, by="east", time=log.now + off)

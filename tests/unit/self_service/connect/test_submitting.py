@@ -12,8 +12,8 @@ from mesh_events.meta import Event, Meta
 from self_service.cli.connect.submitting import submit_about
 from self_service.cli.framework.options import SubmitOptions
 from self_service.cli.mesh.context import Mesh
-from tests import paper_story as story
-from tests.paper_log import PaperLog
+from tests import sample_history as story
+from tests.memory_log import MemoryLog
 
 
 class Unheard:
@@ -36,7 +36,7 @@ class Unheard:
         yield self
 
     def meta(self, **_: Any) -> Meta:
-        return PaperLog().make(ConnectorAdded, "east", **story.connector()).meta
+        return MemoryLog().make(ConnectorAdded, "east", **story.connector()).meta
 
     def emit(self, _: Event) -> None:
         """Append an intent; see `Emitter`."""

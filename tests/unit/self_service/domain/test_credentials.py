@@ -23,8 +23,8 @@ from self_service.cli.domain.credentials import (
     read_properties,
 )
 from self_service.cli.framework.exits import NotFoundError
-from tests import paper_story as story
-from tests.paper_log import PaperLog
+from tests import sample_history as story
+from tests.memory_log import MemoryLog
 
 LOGIN = Connection("127.0.0.1:9092", "west.analytics", "s3=cr#t")
 
@@ -93,7 +93,7 @@ def test_only_a_line_feed_ends_a_setting(tmp_path: Path) -> None:
 
 
 def test_a_login_is_handed_out_at_home_and_where_else_there_is_one() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.domains(log)
     governance = log.image.identity.governance_cluster
     assert place(log.image, "west", None) == "west"
@@ -112,7 +112,7 @@ class _NotAskedError(Exception):
 
 class _PaperMesh:
     def __init__(self) -> None:
-        log = PaperLog()
+        log = MemoryLog()
         story.domains(log)
         self.image = lambda: log.image
 

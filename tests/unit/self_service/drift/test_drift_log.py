@@ -7,8 +7,8 @@ from processors.clusters.topic_drift import TopicDrift, of_product
 from projections.deciding.verdict import Accepted
 from projections.rules.catalog import TOPIC_EXISTS
 from self_service.cli.drift.log import read
-from tests import paper_story as story
-from tests.paper_log import ALL_PASS, CheckTable, Fails, PaperLog, Passes
+from tests import sample_history as story
+from tests.memory_log import ALL_PASS, CheckTable, Fails, MemoryLog, Passes
 
 FOUND = {
     "subject": "domain/east",
@@ -24,9 +24,9 @@ HOUR_MS = 3_600_000
 NOW = Topic("east.users", "id-2", 3, {})
 
 
-def published() -> PaperLog:
+def published() -> MemoryLog:
     """A product whose topic was made again, with more partitions, since it was published."""
-    log = PaperLog(checks=finding("id-1", "2"))
+    log = MemoryLog(checks=finding("id-1", "2"))
     story.published(log)
     return log
 
@@ -36,7 +36,7 @@ def finding(topic_id: str, partitions: str) -> CheckTable:
     return {**ALL_PASS, TOPIC_EXISTS: Passes(evidence)}
 
 
-def kinds(log: PaperLog) -> list[TopicDrift]:
+def kinds(log: MemoryLog) -> list[TopicDrift]:
     found = read(log.records)
     product = found.image.catalog[story.PRODUCT]
     return [one.kind for one in of_product(product, NOW, found.evidence[story.PRODUCT])]

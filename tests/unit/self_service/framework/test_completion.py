@@ -3,15 +3,15 @@ from pathlib import Path
 import pytest
 
 from self_service.cli.framework import completion
-from tests import paper_story as story
-from tests.paper_log import PaperLog
+from tests import sample_history as story
+from tests.memory_log import MemoryLog
 
 
 def test_names_of_the_last_image_are_offered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SDM_HOME", str(tmp_path))
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     asked = story.granted(log)
     completion.remember(tmp_path, log.image)
@@ -36,4 +36,4 @@ def test_without_a_mesh_nothing_is_offered_and_nothing_fails(
 
 
 def test_a_home_that_is_not_there_is_no_error(tmp_path: Path) -> None:
-    completion.remember(tmp_path / "none", PaperLog().image)
+    completion.remember(tmp_path / "none", MemoryLog().image)

@@ -16,8 +16,8 @@ from self_service.cli.framework import interruption
 from self_service.cli.framework.exits import ExitCode
 from self_service.cli.mesh import submitting
 from self_service.cli.mesh.context import Mesh
-from tests import paper_story as story
-from tests.paper_log import PaperLog
+from tests import sample_history as story
+from tests.memory_log import MemoryLog
 
 INTERRUPTING = """
 import builtins, sys
@@ -116,7 +116,9 @@ class Emitter:
 
     def meta(self, **_: object) -> Any:
         return (
-            PaperLog(founded=False).make(ApplicationRegistered, "west", application="west.app").meta
+            MemoryLog(founded=False)
+            .make(ApplicationRegistered, "west", application="west.app")
+            .meta
         )
 
     def emit(self, intent: Any) -> Any:
@@ -170,8 +172,8 @@ def test_the_line_says_what_became_of_an_intent_whose_answer_is_being_written(
     assert told(*register, "-o", "json").startswith(f"interrupted: {expected}")
 
 
-def registered() -> PaperLog:
-    log = PaperLog()
+def registered() -> MemoryLog:
+    log = MemoryLog()
     story.domains(log)
     return log
 

@@ -19,8 +19,8 @@ from self_service.cli.lineage.columns import Columns
 from self_service.cli.lineage.commands import Scene, _behind, _boxes, _document, _lines
 from self_service.cli.lineage.picture import LONGEST_LINE, MOST_ROWS, Picture, svg, write_png
 from self_service.cli.mesh.context import Mesh
-from tests import paper_story as story
-from tests.paper_log import PaperLog
+from tests import sample_history as story
+from tests.memory_log import MemoryLog
 from tests.unit.projections.lineage.test_lineage import USERS, joined
 
 RESULT = ("west", "west.greeted")
@@ -65,7 +65,7 @@ class Schemas:
 
 
 def test_columns_that_get_another_name_are_told_by_their_own_line() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     renamed = {
         "transforms": "route,row,t",
@@ -89,7 +89,7 @@ def test_columns_that_get_another_name_are_told_by_their_own_line() -> None:
 
 
 def test_columns_are_rows_with_arrows_from_table_to_reader() -> None:
-    log, picture = PaperLog(), Picture()
+    log, picture = MemoryLog(), Picture()
     story.published(log)
     log.say(ConnectorAdded, "east", **story.connector())
     story.settle(log)
@@ -198,7 +198,7 @@ def places(tree: dict[str, Any], direction: str) -> list[str]:
 
 
 def test_a_document_goes_on_behind_a_table() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     at = {"database.hostname": "db.test", "database.dbname": "shop"}
     sink = {

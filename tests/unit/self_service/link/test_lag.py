@@ -12,14 +12,14 @@ from self_service.cli.link import lag
 from self_service.cli.link.lag import still_fills, with_open
 from self_service.cli.mesh import brokers
 from self_service.cli.mesh.brokers import OpenTransactions
-from tests import paper_story as story
-from tests.paper_log import PaperLog
+from tests import sample_history as story
+from tests.memory_log import MemoryLog
 
 WEST = "west.invalid:9092"
 
 
 def test_only_of_a_copy_something_is_said() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     mesh: Any = SimpleNamespace(image=lambda: log.image)
     assert still_fills(mesh, "east.users", WEST) is None

@@ -2,12 +2,12 @@
 
 from mesh_events import intents
 from self_service.cli.link.commands import _asked
-from tests import paper_story as story
-from tests.paper_log import PaperLog
+from tests import sample_history as story
+from tests.memory_log import MemoryLog
 
 
 def test_a_link_lists_also_the_requests_that_nobody_granted() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     denied = story.request(log)
     story.answer(log, intents.AccessDenied, denied)

@@ -17,7 +17,7 @@ from self_service.cli.framework.options import Reading
 from self_service.cli.mesh.callers import OPERATOR, caller
 from self_service.cli.mesh.context import Mesh
 from self_service.cli.mesh.reachability import require_answer
-from tests.paper_log import PaperLog, key
+from tests.memory_log import MemoryLog, key
 from tests.unit.self_service.test_app import sdm
 
 
@@ -92,7 +92,7 @@ def test_the_state_at_a_transactions_mark_is_that_of_the_record_before(
     def log(_: Mesh, **__: object) -> Iterator[object]:
         yield SimpleNamespace(partition=SimpleNamespace(bounds=lambda: (0, 108)))
 
-    mesh, last = Mesh(home), PaperLog().image._replace(offset=29, time=0)
+    mesh, last = Mesh(home), MemoryLog().image._replace(offset=29, time=0)
     monkeypatch.setattr("self_service.cli.mesh.recall.state", lambda *_: last)
     monkeypatch.setattr(Mesh, "log", log)
     assert mesh.image(Reading(at_offset=30)) is last
@@ -151,7 +151,7 @@ def test_a_setting_of_the_platform_is_told_by_its_variable(
 def test_a_governors_key_that_the_state_has_revoked_is_told_before_anything_is_emitted(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mesh, log = Mesh(home), PaperLog()
+    mesh, log = Mesh(home), MemoryLog()
     monkeypatch.setattr("self_service.cli.mesh.recall.state", lambda *_: log.image)
     mesh.require_governor()
     mesh.image()

@@ -15,13 +15,13 @@ from self_service.cli.framework.times import stamp
 from self_service.cli.mesh.context import Mesh
 from self_service.cli.mesh.failures import COLUMNS, EMERGENCIES, emergencies, failures
 from self_service.cli.platform import commands
-from tests import paper_story as story
-from tests.paper_log import PaperLog, at
+from tests import sample_history as story
+from tests.memory_log import MemoryLog, at
 
 
-def running() -> PaperLog:
+def running() -> MemoryLog:
     """A link, a statement and a connector, all ACTIVE."""
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     story.granted(log)
     log.say(statements.StatementAdded, "east", **story.statement())

@@ -8,20 +8,20 @@ from mesh_events.intents import AccessDenied
 from projections.access import State
 from self_service.cli.framework.exits import NotFoundError, UsageError
 from self_service.cli.mesh import lookup
-from tests import paper_story as story
-from tests.paper_log import PaperLog
+from tests import sample_history as story
+from tests.memory_log import MemoryLog
 
 ROOT = Path(__file__).parents[4]
 
 
 @pytest.fixture
-def log() -> PaperLog:
-    found = PaperLog()
+def log() -> MemoryLog:
+    found = MemoryLog()
     story.published(found)
     return found
 
 
-def test_a_request_is_found_by_id_prefix_offset_and_pair(log: PaperLog) -> None:
+def test_a_request_is_found_by_id_prefix_offset_and_pair(log: MemoryLog) -> None:
     asked = story.request(log)
     story.request(log, "north")
     offset = log.image.access.requests[asked].offset
@@ -36,7 +36,7 @@ def test_a_request_is_found_by_id_prefix_offset_and_pair(log: PaperLog) -> None:
         assert lookup.request(log.image, *given).request == asked
 
 
-def test_several_fitting_requests_are_named_and_none_is_chosen(log: PaperLog) -> None:
+def test_several_fitting_requests_are_named_and_none_is_chosen(log: MemoryLog) -> None:
     first, second = story.request(log), story.request(log, "north")
     with pytest.raises(UsageError) as told:
         lookup.request(log.image, None, story.PRODUCT, None)
@@ -44,7 +44,7 @@ def test_several_fitting_requests_are_named_and_none_is_chosen(log: PaperLog) ->
     assert second in str(told.value)
 
 
-def test_a_pair_means_its_open_request_and_else_the_latest(log: PaperLog) -> None:
+def test_a_pair_means_its_open_request_and_else_the_latest(log: MemoryLog) -> None:
     denied = story.request(log)
     story.answer(log, AccessDenied, denied)
     again = story.request(log)
@@ -55,7 +55,7 @@ def test_a_pair_means_its_open_request_and_else_the_latest(log: PaperLog) -> Non
     assert (found.request, found.state) == (again, State.DENIED)
 
 
-def test_an_unknown_request_names_the_list(log: PaperLog) -> None:
+def test_an_unknown_request_names_the_list(log: MemoryLog) -> None:
     for reference in ("#3", "ffffffff"):
         with pytest.raises(NotFoundError, match="sdm access list"):
             lookup.request(log.image, reference, None, None)
@@ -69,7 +69,7 @@ def test_digits_are_an_offset_unless_they_begin_an_id(reference: str, offset: in
     assert lookup.offset_of(reference) == offset
 
 
-def test_nothing_given_and_no_offset_are_usage_errors(log: PaperLog) -> None:
+def test_nothing_given_and_no_offset_are_usage_errors(log: MemoryLog) -> None:
     with pytest.raises(UsageError, match="which request"):
         lookup.request(log.image, None, None, None)
     with pytest.raises(UsageError, match="which request"):
@@ -78,7 +78,7 @@ def test_nothing_given_and_no_offset_are_usage_errors(log: PaperLog) -> None:
         lookup.request(log.image, "#x", None, None)
 
 
-def test_a_name_that_is_nearly_right_is_suggested(log: PaperLog) -> None:
+def test_a_name_that_is_nearly_right_is_suggested(log: MemoryLog) -> None:
     with pytest.raises(NotFoundError, match=r"did you mean east\.users"):
         lookup.product(log.image, "east.user")
     with pytest.raises(NotFoundError, match="sdm domain list"):
@@ -88,7 +88,7 @@ def test_a_name_that_is_nearly_right_is_suggested(log: PaperLog) -> None:
     assert lookup.application(log.image, "west.app").id == "west.app"
 
 
-def test_a_request_is_shown_by_a_number_that_finds_it_again(log: PaperLog) -> None:
+def test_a_request_is_shown_by_a_number_that_finds_it_again(log: MemoryLog) -> None:
     asked = story.request(log)
     shown = lookup.number(log.image.access.requests[asked])
     assert shown.isdecimal()

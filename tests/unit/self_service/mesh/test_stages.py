@@ -7,27 +7,27 @@ from mesh_events import facts, intents, statements
 from mesh_events.intents import Intent
 from self_service.cli.framework.options import Until
 from self_service.cli.mesh.stages import Progress, awaited, overtaken, progress, where
-from tests import paper_story as story
-from tests.paper_log import PaperLog
+from tests import sample_history as story
+from tests.memory_log import MemoryLog
 
 PENDING, REACHED, OVERTAKEN = Progress.PENDING, Progress.REACHED, Progress.OVERTAKEN
 
 
 @pytest.fixture
-def log() -> PaperLog:
-    found = PaperLog()
+def log() -> MemoryLog:
+    found = MemoryLog()
     story.published(found)
     return found
 
 
-def last(log: PaperLog, kind: type[Intent]) -> Any:
+def last(log: MemoryLog, kind: type[Intent]) -> Any:
     """The latest intent of a kind on the log."""
     offsets = [record.offset for record in reversed(log.records)]
     events = (log.event_at(offset) for offset in offsets)
     return next(event for event in events if isinstance(event, kind))
 
 
-def test_decided_is_reached_with_the_decision(log: PaperLog) -> None:
+def test_decided_is_reached_with_the_decision(log: MemoryLog) -> None:
     story.granted(log)
     grant = last(log, intents.AccessGranted)
     assert progress(log.image, grant, Until.DECIDED) is REACHED
@@ -35,7 +35,7 @@ def test_decided_is_reached_with_the_decision(log: PaperLog) -> None:
 
 @pytest.mark.parametrize("order", [("logins", "rights"), ("rights", "logins")])
 def test_a_domain_is_applied_with_all_logins_and_all_rights(
-    log: PaperLog, order: tuple[str, str]
+    log: MemoryLog, order: tuple[str, str]
 ) -> None:
     offsets = (record.offset for record in log.records)
     registered = (log.event_at(offset) for offset in offsets)
@@ -57,7 +57,7 @@ def test_a_domain_is_applied_with_all_logins_and_all_rights(
     assert progress(log.image, west, Until.APPLIED) is REACHED
 
 
-def _domain_rights(log: PaperLog, name: str, before: Callable[[], None]) -> None:
+def _domain_rights(log: MemoryLog, name: str, before: Callable[[], None]) -> None:
     """A controller's reports on a domain's own rights, one cluster after the other."""
     for place in ("east", "west"):
         before()
@@ -70,7 +70,7 @@ def _domain_rights(log: PaperLog, name: str, before: Callable[[], None]) -> None
         )
 
 
-def test_a_rotated_login_is_applied_when_the_new_password_is_issued(log: PaperLog) -> None:
+def test_a_rotated_login_is_applied_when_the_new_password_is_issued(log: MemoryLog) -> None:
     story.keep(log)
     log.say(intents.CredentialsRequested, "west", principal="west.app", cluster="west")
     log.govern()
@@ -86,7 +86,7 @@ def test_a_rotated_login_is_applied_when_the_new_password_is_issued(log: PaperLo
     assert progress(log.image, asked, Until.APPLIED) is REACHED
 
 
-def test_a_grant_that_waits_for_a_link_names_it_and_who_paused_it(log: PaperLog) -> None:
+def test_a_grant_that_waits_for_a_link_names_it_and_who_paused_it(log: MemoryLog) -> None:
     story.granted(log)
     grant = last(log, intents.AccessGranted)
     assert awaited(log.image, grant) == ", and the link east.users@west is CREATED"
@@ -98,7 +98,7 @@ def test_a_grant_that_waits_for_a_link_names_it_and_who_paused_it(log: PaperLog)
     assert awaited(log.image, grant) == ""
 
 
-def test_a_grant_is_applied_with_the_rights_and_active_with_the_copy(log: PaperLog) -> None:
+def test_a_grant_is_applied_with_the_rights_and_active_with_the_copy(log: MemoryLog) -> None:
     asked = story.granted(log)
     grant = last(log, intents.AccessGranted)
     assert progress(log.image, grant, Until.APPLIED) is PENDING
@@ -110,13 +110,13 @@ def test_a_grant_is_applied_with_the_rights_and_active_with_the_copy(log: PaperL
     assert where(log.image, grant) == "ACTIVE"
 
 
-def test_a_grant_on_the_same_cluster_is_active_without_a_copy(log: PaperLog) -> None:
+def test_a_grant_on_the_same_cluster_is_active_without_a_copy(log: MemoryLog) -> None:
     asked = story.granted(log, "north")
     story.rights(log, facts.AclApplied, asked)
     assert progress(log.image, last(log, intents.AccessGranted), Until.ACTIVE) is REACHED
 
 
-def test_a_grant_that_was_revoked_meanwhile_is_overtaken(log: PaperLog) -> None:
+def test_a_grant_that_was_revoked_meanwhile_is_overtaken(log: MemoryLog) -> None:
     asked = story.granted(log)
     grant = last(log, intents.AccessGranted)
     story.answer(log, intents.AccessRevoked, asked)
@@ -125,7 +125,7 @@ def test_a_grant_that_was_revoked_meanwhile_is_overtaken(log: PaperLog) -> None:
 
 
 def test_a_revocation_is_applied_without_rights_and_active_without_the_copy(
-    log: PaperLog,
+    log: MemoryLog,
 ) -> None:
     asked = story.granted(log)
     story.settle(log)
@@ -139,7 +139,7 @@ def test_a_revocation_is_applied_without_rights_and_active_without_the_copy(
     assert progress(log.image, revocation, Until.ACTIVE) is REACHED
 
 
-def test_waiting_for_a_request_ends_with_the_owners_refusal(log: PaperLog) -> None:
+def test_waiting_for_a_request_ends_with_the_owners_refusal(log: MemoryLog) -> None:
     asked = story.request(log)
     request = last(log, intents.AccessRequested)
     assert progress(log.image, request, Until.APPLIED) is REACHED
@@ -148,7 +148,7 @@ def test_waiting_for_a_request_ends_with_the_owners_refusal(log: PaperLog) -> No
     assert progress(log.image, request, Until.ACTIVE) is OVERTAKEN
 
 
-def test_a_link_is_applied_when_it_does_what_was_said(log: PaperLog) -> None:
+def test_a_link_is_applied_when_it_does_what_was_said(log: MemoryLog) -> None:
     story.granted(log)
     story.settle(log)
     for kind, state in (
@@ -166,7 +166,7 @@ def test_a_link_is_applied_when_it_does_what_was_said(log: PaperLog) -> None:
         assert where(log.image, said) == state
 
 
-def test_a_published_product_has_nothing_to_wait_for(log: PaperLog) -> None:
+def test_a_published_product_has_nothing_to_wait_for(log: MemoryLog) -> None:
     published = last(log, intents.ProductPublished)
     assert progress(log.image, published, Until.ACTIVE) is REACHED
     assert where(log.image, published) == "PUBLISHED"
@@ -182,7 +182,7 @@ def test_a_published_product_has_nothing_to_wait_for(log: PaperLog) -> None:
     ],
 )
 def test_a_quarantine_waits_for_no_statement_that_has_failed_for_want_of_a_right(
-    log: PaperLog, code: str, reached: object
+    log: MemoryLog, code: str, reached: object
 ) -> None:
     log.say(statements.StatementAdded, "east", **story.statement())
     log.govern()
@@ -205,7 +205,7 @@ def test_a_quarantine_waits_for_no_statement_that_has_failed_for_want_of_a_right
     [("table_filling", PENDING), ("query_failed", PENDING), ("source_not_granted", OVERTAKEN)],
 )
 def test_a_statement_that_starts_by_itself_is_waited_for(
-    log: PaperLog, code: str, reached: object
+    log: MemoryLog, code: str, reached: object
 ) -> None:
     log.say(statements.StatementAdded, "east", **story.statement())
     log.govern()
@@ -218,7 +218,7 @@ def test_a_statement_that_starts_by_itself_is_waited_for(
     assert progress(log.image, added, Until.ACTIVE) is reached
 
 
-def test_a_quarantine_beside_a_release_is_told_with_the_state_it_came_to(log: PaperLog) -> None:
+def test_a_quarantine_beside_a_release_is_told_with_the_state_it_came_to(log: MemoryLog) -> None:
     log.operator(intents.DomainQuarantined, domain="west", reason="stolen")
     log.govern()
     cut_off = last(log, intents.DomainQuarantined)

@@ -11,7 +11,7 @@ import pytest
 from self_service.cli.framework.exits import ExitCode
 from self_service.cli.framework.finding import Finding
 from self_service.cli.platform import commands
-from tests.paper_log import PaperLog
+from tests.memory_log import MemoryLog
 from tests.unit.self_service.test_app import sdm
 
 EDITED = {"code": "record_edited", "first": 2368, "last": 2368, "text": "2368 holds other bytes"}
@@ -25,7 +25,7 @@ def status(
     found: tuple[Finding, ...] = (),
 ) -> tuple[int, list[dict[str, Any]]]:
     """Exit code and findings of the command, beside such a worker."""
-    image = PaperLog().image
+    image = MemoryLog().image
     mesh = SimpleNamespace(home=home, image=lambda: image, found=list(found))
     platform = SimpleNamespace(
         protocols=dict,

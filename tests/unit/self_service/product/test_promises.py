@@ -7,8 +7,8 @@ from mesh_events.intents import Quality
 from projections.catalog import Product
 from self_service.cli.product.catalog import matches
 from self_service.cli.product.promises import Promise, quality_of, read_promise, tier_of
-from tests import paper_story as story
-from tests.paper_log import PaperLog
+from tests import sample_history as story
+from tests.memory_log import MemoryLog
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_missing_file_is_told(tmp_path: Path) -> None:
 
 @pytest.fixture
 def product() -> Product:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     return log.image.catalog[story.PRODUCT]
 

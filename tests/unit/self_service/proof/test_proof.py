@@ -25,8 +25,8 @@ from self_service.cli.proof import reading
 from self_service.cli.proof.checking import check
 from self_service.cli.proof.file import Proof, read, written
 from self_service.cli.proof.search import Search
-from tests import paper_story as story
-from tests.paper_log import PaperLog, key
+from tests import sample_history as story
+from tests.memory_log import MemoryLog, key
 from tests.signed_log import ORIGIN, busy_log, signed_over, trusting
 
 RECORDS = busy_log()
@@ -62,7 +62,7 @@ def test_an_event_is_found_by_its_id_or_the_beginning_of_it() -> None:
 
 
 def test_a_repeated_id_means_the_record_of_the_mesh_or_the_first_one() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     derived = derived_id("any", "create-link", log.image.offset + 2)
     offsets = []
@@ -79,7 +79,7 @@ def test_a_repeated_id_means_the_record_of_the_mesh_or_the_first_one() -> None:
     assert _offset_of(log, derived) == own
 
 
-def _offset_of(log: PaperLog, reference: str) -> int:
+def _offset_of(log: MemoryLog, reference: str) -> int:
     signed = signed_over(log.records, 1)
     found, _ = Search(reference).run(log.records, trusting(signed), chained(ORIGIN, signed))
     return found.subject.placed.record.offset
@@ -188,7 +188,7 @@ def test_a_proof_is_written_into_no_folder_that_is_not_there(
 
 
 def test_a_key_in_force_vouches_rather_than_a_revoked_one() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     old = signed_over(log.records, 6)
     log.introduce_key(MeshRole.CONTROLLER, "next")

@@ -25,8 +25,8 @@ from self_service.cli.framework.exits import FindingError
 from self_service.cli.proof.checking import Proven, State, check
 from self_service.cli.proof.file import Authority, Decided, Legible, Placed, Proof, read, written
 from self_service.cli.proof.search import Search, place
-from tests import paper_story as story
-from tests.paper_log import SCHEMA_IDS, PaperLog, introduction, key, resigned
+from tests import sample_history as story
+from tests.memory_log import SCHEMA_IDS, MemoryLog, introduction, key, resigned
 from tests.signed_log import ORIGIN, signed_over, trusting
 
 CONTROLLER = key("controller").public
@@ -55,7 +55,7 @@ class Told:
 
 def told() -> Told:
     """West grants its own request, which is refused; east does, which is accepted."""
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     asked = story.request(log)
     grant = {"product": story.PRODUCT, "request": asked, "reason": "agreed"}
@@ -132,7 +132,7 @@ def test_what_was_set_aside_is_told_as_such() -> None:
 
 
 def test_each_record_of_a_range_is_proven_as_set_aside() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.domains(log)
     garbage = log.put(replace(log.records[-1], value=b"garbage"))
     good = log.say(intents.ApplicationRegistered, "west", application="west.new")
@@ -169,7 +169,7 @@ def test_facts_starts_and_the_foundation_need_no_decision(offset: int) -> None:
 
 
 def test_a_fact_of_a_key_without_the_role_is_undecided_at_most() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     log.put(resigned(log.records[-1], key("west")))
     later = log.append(
@@ -332,9 +332,9 @@ def test_a_decision_that_was_left_out_makes_no_acceptance() -> None:
     assert check(read(json.dumps(document)), CONTROLLER).outcome.state is State.UNDECIDED
 
 
-def one_step(count: int) -> tuple[PaperLog, list[int], list[int]]:
+def one_step(count: int) -> tuple[MemoryLog, list[int], list[int]]:
     """A log with intents that were decided in one step: their offsets and the decisions'."""
-    log = PaperLog()
+    log = MemoryLog()
     story.domains(log)
     said = [
         log.say(intents.ApplicationRegistered, "east", application=f"east.app-{number}")
@@ -349,7 +349,7 @@ def one_step(count: int) -> tuple[PaperLog, list[int], list[int]]:
     return log, said, [log.append(one, by="governor") for one in decisions]
 
 
-def proof_of(log: PaperLog, offset: int) -> Proof:
+def proof_of(log: MemoryLog, offset: int) -> Proof:
     signed = signed_over(log.records, 10)
     return Search(f"#{offset}").run(log.records, trusting(signed), chained(ORIGIN, signed))[0]
 
@@ -373,7 +373,7 @@ def test_a_proof_holds_the_decisions_that_its_governor_had_not_read() -> None:
 def test_a_decision_behind_a_lost_one_proves_nothing(left: int) -> None:
     """It stands on the log, and the fold does not count it."""
     whole, said, decisions = one_step(3)
-    log = PaperLog()
+    log = MemoryLog()
     log.records = [one for one in whole.records if one.offset < decisions[0]]
     kept = [whole.records[one] for number, one in enumerate(decisions) if number != left]
     for one in kept:
@@ -399,7 +399,7 @@ def test_a_decision_behind_a_lost_one_proves_nothing(left: int) -> None:
 
 
 def test_a_new_governors_decision_is_known_by_the_roots_word() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     log.introduce_key(MeshRole.GOVERNOR, "governor-2")
     log.revoke_key("governor")

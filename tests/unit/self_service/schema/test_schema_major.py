@@ -7,8 +7,8 @@ from mesh_events.connectors import ConnectorAdded
 from mesh_events.statements import StatementAdded, StatementDropped
 from self_service.cli.schema.major import Successor, successor
 from self_service.cli.topic.readers import filled_by, readers
-from tests import paper_story as story
-from tests.paper_log import PaperLog
+from tests import sample_history as story
+from tests.memory_log import MemoryLog
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_the_next_free_number_is_taken_by_topic_and_product(
 
 
 def test_those_who_read_a_topic_and_those_who_fill_it_are_told_apart() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     asked = story.request(log)
     assert list(readers(log.image, "east.users")) == []

@@ -17,9 +17,9 @@ from self_service.cli.mesh.context import Mesh
 from self_service.cli.streaming.dry_run import answer, dry_run, named, supposed
 from self_service.cli.streaming.explain import _promised
 from self_service.cli.streaming.wording import worded
-from tests import paper_story as story
+from tests import sample_history as story
 from tests.links.memory import MemoryCluster
-from tests.paper_log import Fails, PaperLog, Passes, at
+from tests.memory_log import Fails, MemoryLog, Passes, at
 
 FIELDS = [{"name": "ip", "type": "string"}, {"name": "qty", "type": "int"}]
 AVRO = json.dumps({"type": "record", "name": "R", "fields": FIELDS})
@@ -45,9 +45,9 @@ class Registry:
         return {1: '"string"' if subject.endswith("-key") else AVRO}
 
 
-def log_of_west() -> PaperLog:
+def log_of_west() -> MemoryLog:
     """West runs a statement that fills west.filled, and has dropped another one."""
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     for name, out in (("west.running", "west.filled"), ("west.dropped", "west.taken-back")):
         about = {"statement": name, "stream": "west.clicks", "destination": out}
@@ -235,7 +235,7 @@ def test_a_name_of_no_domain_or_of_another_is_refused_before_anything_is_looked_
     assert dry.by_governor
 
 
-def decided(log: PaperLog, offset: int) -> str:
+def decided(log: MemoryLog, offset: int) -> str:
     """The code of the decision on a record, "" if it was accepted."""
     events = (decode(one, log.image.schemas, log.image.identity.root).event for one in log.records)
     [decision] = [one for one in events if isinstance(one, Decision) and one.offset == offset]

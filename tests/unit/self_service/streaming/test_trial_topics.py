@@ -12,9 +12,9 @@ from self_service.cli.mesh import brokers
 from self_service.cli.schema import subjects
 from self_service.cli.streaming import trial
 from self_service.cli.streaming.trial import Trial
-from tests import paper_story as story
+from tests import sample_history as story
 from tests.links.memory import MemoryCluster
-from tests.paper_log import PaperLog
+from tests.memory_log import MemoryLog
 
 TRIED, TRIAL, FILLED = story.STATEMENT, f"{story.STATEMENT}-trial", "east.copied.trial"
 SPEAKS = {"description": f"tries a text of {TRIED}"}
@@ -28,7 +28,7 @@ class EndedError(Exception):
 class Bench:
     """East's statement, its cluster and its registry; a trial ends where it would begin to run."""
 
-    log: PaperLog = field(default_factory=PaperLog)
+    log: MemoryLog = field(default_factory=MemoryLog)
     cluster: MemoryCluster = field(default_factory=lambda: MemoryCluster("east"))
     subjects: set[str] = field(default_factory=set)
 

@@ -11,15 +11,15 @@ from projections.integrity.chain import chained
 from projections.integrity.trusted_prefix import IntegrityError
 from projections.replay import replay
 from self_service.cli.verification.verifier import verify
-from tests import paper_story as story
-from tests.paper_log import PaperLog, key
+from tests import sample_history as story
+from tests.memory_log import MemoryLog, key
 from tests.signed_log import ORIGIN, signed_over, trusting
 
 
 @pytest.fixture(scope="module")
 def changed() -> tuple[list[Record], int]:
     """A log whose controller's key was replaced, and the offset at which the old one ended."""
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     log.introduce_key(MeshRole.CONTROLLER, "new")
     revoked = log.revoke_key("controller")

@@ -1,23 +1,23 @@
 import pytest
 
 from self_service.cli.verification.comparison import differences, folded
-from tests import paper_story as story
-from tests.paper_log import PaperLog
+from tests import sample_history as story
+from tests.memory_log import MemoryLog
 
 
 @pytest.fixture
-def log() -> PaperLog:
-    found = PaperLog()
+def log() -> MemoryLog:
+    found = MemoryLog()
     story.published(found)
     story.granted(found)
     return found
 
 
-def test_rows_that_the_log_gives_do_not_differ(log: PaperLog) -> None:
+def test_rows_that_the_log_gives_do_not_differ(log: MemoryLog) -> None:
     assert differences(folded(log.image), folded(log.image)) == []
 
 
-def test_missing_foreign_and_old_rows_are_told_apart(log: PaperLog) -> None:
+def test_missing_foreign_and_old_rows_are_told_apart(log: MemoryLog) -> None:
     before = folded(log.image)
     story.settle(log)
     after = folded(log.image)

@@ -15,8 +15,8 @@ from self_service.cli.framework.finding import Finding
 from self_service.cli.verification.checkpoint_audit import Evidence, behind, is_behind, judge
 from self_service.cli.verification.scope import WHOLE, Scope, Source
 from self_service.cli.verification.verifier import Report, verify
-from tests import paper_story as story
-from tests.paper_log import PaperLog, key
+from tests import sample_history as story
+from tests.memory_log import MemoryLog, key
 from tests.signed_log import ORIGIN, busy_log, signed_over
 
 RECORDS = busy_log()
@@ -154,7 +154,7 @@ def test_in_a_scope_only_its_signatures_are_checked(start: int, count: int) -> N
 
 
 def test_a_key_that_counts_behind_the_scope_is_no_stranger() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     changed = log.introduce_key(MeshRole.CONTROLLER, "controller 2")
     story.granted(log)
@@ -253,7 +253,7 @@ def test_two_trees_under_one_key_are_named() -> None:
 
 
 def test_a_governors_start_in_the_place_of_signed_records_may_follow_a_cut() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.domains(log)
     signed = signed_over(log.records, 6)
     lost = log.records.pop()

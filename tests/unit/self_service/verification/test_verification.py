@@ -16,13 +16,13 @@ from projections.integrity.tree import CompactRange
 from projections.replay import fold
 from self_service.cli.verification.scope import Kept, Scope
 from self_service.cli.verification.verifier import Report, verify
-from tests import paper_story as story
-from tests.paper_log import PaperLog, key, resigned, sign
+from tests import sample_history as story
+from tests.memory_log import MemoryLog, key, resigned, sign
 
 
 @pytest.fixture
-def log() -> PaperLog:
-    found = PaperLog()
+def log() -> MemoryLog:
+    found = MemoryLog()
     story.published(found)
     story.granted(found)
     story.settle(found)
@@ -30,18 +30,18 @@ def log() -> PaperLog:
 
 
 def verified(records: list[Record], *known_versions: str) -> Report:
-    """What was found; the governor of a paper log is of version 1 until another one starts."""
+    """What was found; the governor of a log in memory is of version 1 until another one starts."""
     scope = Scope(known_versions=frozenset(known_versions))
     return verify(records, key("root").public, key("governor").public, scope=scope)
 
 
-def offset_of(log: PaperLog, name: str) -> int:
+def offset_of(log: MemoryLog, name: str) -> int:
     """Where the first event of a type stands."""
     offsets = (record.offset for record in log.records)
     return next(one for one in offsets if type(log.event_at(one)).__name__ == name)
 
 
-def altered(log: PaperLog, offset: int, old: bytes, new: bytes) -> list[Record]:
+def altered(log: MemoryLog, offset: int, old: bytes, new: bytes) -> list[Record]:
     """The log with other bytes of the same length in one value, under the old signature."""
     value = log.records[offset].value
     assert value is not None
@@ -51,7 +51,7 @@ def altered(log: PaperLog, offset: int, old: bytes, new: bytes) -> list[Record]:
     return records
 
 
-def test_an_untouched_log_holds(log: PaperLog) -> None:
+def test_an_untouched_log_holds(log: MemoryLog) -> None:
     report = verified(log.records)
     assert not report.findings
     assert not report.differing
@@ -59,7 +59,7 @@ def test_an_untouched_log_holds(log: PaperLog) -> None:
     assert report.decisions >= 8
 
 
-def test_a_state_that_was_kept_is_held_against_the_log(log: PaperLog) -> None:
+def test_a_state_that_was_kept_is_held_against_the_log(log: MemoryLog) -> None:
     kept = [
         Kept(image, len(leaves), CompactRange().extend(leaves).root)
         for image in fold(log.records)
@@ -79,7 +79,7 @@ def test_a_state_that_was_kept_is_held_against_the_log(log: PaperLog) -> None:
     assert ("log_changed", later[-1].offset) in found(kept[-4], later)
 
 
-def test_an_altered_intent_is_found_at_the_decision_that_accepted_it(log: PaperLog) -> None:
+def test_an_altered_intent_is_found_at_the_decision_that_accepted_it(log: MemoryLog) -> None:
     offset = offset_of(log, "ProductPublished")
     report = verified(altered(log, offset, b"team-east", b"team-evil"))
     decision = next(
@@ -91,7 +91,7 @@ def test_an_altered_intent_is_found_at_the_decision_that_accepted_it(log: PaperL
     assert (report.findings[0].offset, report.findings[0].code) == (decision, "state_fault")
 
 
-def test_an_altered_decision_is_found_by_the_intents_that_came_after_it(log: PaperLog) -> None:
+def test_an_altered_decision_is_found_by_the_intents_that_came_after_it(log: MemoryLog) -> None:
     offset = offset_of(log, "IntentAccepted")
     intent = log.event_at(offset)
     assert isinstance(intent, IntentAccepted)
@@ -100,7 +100,7 @@ def test_an_altered_decision_is_found_by_the_intents_that_came_after_it(log: Pap
     assert (report.findings[0].offset, report.findings[0].code) == (offset, "bad_signature")
 
 
-def test_a_removed_record_is_a_gap(log: PaperLog) -> None:
+def test_a_removed_record_is_a_gap(log: MemoryLog) -> None:
     offset = offset_of(log, "AccessRequested")
     report = verified([record for record in log.records if record.offset != offset])
     first = report.gaps[0]
@@ -108,14 +108,14 @@ def test_a_removed_record_is_a_gap(log: PaperLog) -> None:
     assert str(offset) in first.text
 
 
-def test_another_root_or_governor_than_the_profiles_is_found(log: PaperLog) -> None:
+def test_another_root_or_governor_than_the_profiles_is_found(log: MemoryLog) -> None:
     foreign = verify(log.records, key("stranger").public, key("governor").public)
     assert foreign.findings[0].code == "foreign_root"
     other = verify(log.records, key("root").public, key("stranger").public)
     assert other.findings[0].code == "foreign_governor"
 
 
-def test_the_profile_names_the_governor_of_now_not_of_the_foundation(log: PaperLog) -> None:
+def test_the_profile_names_the_governor_of_now_not_of_the_foundation(log: MemoryLog) -> None:
     log.introduce_key(MeshRole.GOVERNOR, "new")
     log.revoke_key("governor")
     assert not verify(log.records, key("root").public, key("new").public).findings
@@ -123,7 +123,7 @@ def test_the_profile_names_the_governor_of_now_not_of_the_foundation(log: PaperL
     assert [one.code for one in old.findings] == ["foreign_governor"]
 
 
-def test_records_that_were_set_aside_are_no_fault_of_the_log(log: PaperLog) -> None:
+def test_records_that_were_set_aside_are_no_fault_of_the_log(log: MemoryLog) -> None:
     last = log.records[-1]
     log.put(replace(last, value=b"garbage"))
     log.put(resigned(last, key("stranger")))
@@ -136,14 +136,14 @@ def test_records_that_were_set_aside_are_no_fault_of_the_log(log: PaperLog) -> N
     assert report.set_aside == 2
 
 
-def test_what_nobody_has_decided_yet_is_no_fault(log: PaperLog) -> None:
+def test_what_nobody_has_decided_yet_is_no_fault(log: MemoryLog) -> None:
     log.put(replace(log.records[-1], value=b"garbage"))
     report = verified(log.records)
     assert not report.findings
     assert report.undecided == 1
 
 
-def test_a_decision_that_rules_would_make_otherwise_is_told_apart(log: PaperLog) -> None:
+def test_a_decision_that_rules_would_make_otherwise_is_told_apart(log: MemoryLog) -> None:
     offset = log.say(intents.LinkPaused, "east", product=story.PRODUCT, cluster="west", reason="x")
     decision = log.rule(offset, Rejected("not_running", "an older rule"))
     report = verified(log.records)
@@ -152,7 +152,7 @@ def test_a_decision_that_rules_would_make_otherwise_is_told_apart(log: PaperLog)
 
 
 @pytest.mark.parametrize("code", ["invalid_name", "accepted"])
-def test_a_refusal_against_the_rules_of_its_own_version_is_found(log: PaperLog, code: str) -> None:
+def test_a_refusal_against_the_rules_of_its_own_version_is_found(log: MemoryLog, code: str) -> None:
     """Who has the governor's key could refuse an operator, and the log would hold."""
     log.append(log.make(GovernorStarted, "mesh", version=version()), by="governor")
     log.epoch = log.image.offset
@@ -168,7 +168,7 @@ def test_a_refusal_against_the_rules_of_its_own_version_is_found(log: PaperLog, 
     ("waited", "found"), [(0, ["refused_against_rules"]), (CHECK_TIMEOUT_MS + 1, [])]
 )
 def test_an_intent_times_out_only_after_the_wait_that_the_decision_tells(
-    log: PaperLog, waited: int, found: list[str]
+    log: MemoryLog, waited: int, found: list[str]
 ) -> None:
     log.append(log.make(GovernorStarted, "mesh", version=version()), by="governor")
     log.epoch = log.image.offset
@@ -180,7 +180,7 @@ def test_an_intent_times_out_only_after_the_wait_that_the_decision_tells(
     assert not report.differing
 
 
-def test_a_refusal_with_the_code_accepted_is_told_apart(log: PaperLog) -> None:
+def test_a_refusal_with_the_code_accepted_is_told_apart(log: MemoryLog) -> None:
     """Who has the governor's key signs any code."""
     offset = log.say(intents.ApplicationRegistered, "west", application="west.new")
     assert log.verdict(offset) == Accepted()
@@ -191,7 +191,7 @@ def test_a_refusal_with_the_code_accepted_is_told_apart(log: PaperLog) -> None:
 
 
 @pytest.mark.parametrize("code", ["accepted", "garbage"])
-def test_a_usable_record_that_is_set_aside_alone_is_found(log: PaperLog, code: str) -> None:
+def test_a_usable_record_that_is_set_aside_alone_is_found(log: MemoryLog, code: str) -> None:
     _, good = unusable_and_not(log)
     decision = log.rule(good, Quarantined(code, "x"))
     report = verified(log.records)
@@ -199,7 +199,7 @@ def test_a_usable_record_that_is_set_aside_alone_is_found(log: PaperLog, code: s
     assert f"the record at {good} was set aside as '{code}'" in report.findings[0].text
 
 
-def test_a_usable_record_that_another_version_set_aside_is_told_apart(log: PaperLog) -> None:
+def test_a_usable_record_that_another_version_set_aside_is_told_apart(log: MemoryLog) -> None:
     good = log.say(intents.ApplicationRegistered, "west", application="west.new")
     decision = log.rule(good, Quarantined("unknown_type", "x"))
     report = verified(log.records, "1")
@@ -211,7 +211,7 @@ def test_a_usable_record_that_another_version_set_aside_is_told_apart(log: Paper
     ("speaker", "code"), [("stranger", "state_fault"), ("west", "accepted_untrusted")]
 )
 def test_an_accepted_record_of_a_key_without_effect_is_found(
-    log: PaperLog, speaker: str, code: str
+    log: MemoryLog, speaker: str, code: str
 ) -> None:
     """One that nobody knew when it arrived, and one that was revoked before the decision."""
     intent = log.make(intents.LinkPaused, "west", product=story.PRODUCT, cluster="west", reason="x")
@@ -223,7 +223,7 @@ def test_an_accepted_record_of_a_key_without_effect_is_found(
     assert (first.offset, first.code) == (decision, code)
 
 
-def unusable_and_not(log: PaperLog) -> tuple[Run, int]:
+def unusable_and_not(log: MemoryLog) -> tuple[Run, int]:
     """A run of garbage around a usable intent, and where that one stands; by this version."""
     log.append(log.make(GovernorStarted, "mesh", version=version()), by="governor")
     log.epoch = log.image.offset
@@ -235,7 +235,7 @@ def unusable_and_not(log: PaperLog) -> tuple[Run, int]:
     return run, good
 
 
-def test_a_range_of_unusable_records_holds(log: PaperLog) -> None:
+def test_a_range_of_unusable_records_holds(log: MemoryLog) -> None:
     run, good = unusable_and_not(log)
     log.set_aside(run)
     report = verified(log.records)
@@ -247,7 +247,7 @@ def test_a_range_of_unusable_records_holds(log: PaperLog) -> None:
     assert good in run.exceptions
 
 
-def test_copies_that_were_set_aside_hold(log: PaperLog) -> None:
+def test_copies_that_were_set_aside_hold(log: MemoryLog) -> None:
     first = log.say(intents.ApplicationRegistered, "west", application="west.new")
     waiting = log.put(log.records[first])
     log.govern()
@@ -261,7 +261,7 @@ def test_copies_that_were_set_aside_hold(log: PaperLog) -> None:
     assert log.event_at(waiting) == log.event_at(first)
 
 
-def test_a_copy_that_was_accepted_is_found(log: PaperLog) -> None:
+def test_a_copy_that_was_accepted_is_found(log: MemoryLog) -> None:
     first = log.say(intents.ApplicationRegistered, "west", application="west.new")
     log.govern()
     copy = log.put(log.records[first])
@@ -280,7 +280,7 @@ def test_a_copy_that_was_accepted_is_found(log: PaperLog) -> None:
     ],
 )
 def test_a_range_that_is_not_what_stands_there_is_found(
-    log: PaperLog, changes: dict[str, Any], code: str
+    log: MemoryLog, changes: dict[str, Any], code: str
 ) -> None:
     run, _ = unusable_and_not(log)
     decision = log.set_aside(run._replace(**changes))
@@ -288,7 +288,7 @@ def test_a_range_that_is_not_what_stands_there_is_found(
     assert [(one.offset, one.code) for one in report.findings] == [(decision, code)]
 
 
-def test_a_range_of_another_version_is_told_apart(log: PaperLog) -> None:
+def test_a_range_of_another_version_is_told_apart(log: MemoryLog) -> None:
     """Its rules may not have known what is usable now."""
     log.put(replace(log.records[-1], value=b"garbage"))
     log.say(intents.ApplicationRegistered, "west", application="west.new")
@@ -302,14 +302,14 @@ def test_a_range_of_another_version_is_told_apart(log: PaperLog) -> None:
     assert "west.new" not in log.image.identity.applications
 
 
-def test_a_record_that_was_altered_inside_a_range_is_found(log: PaperLog) -> None:
+def test_a_record_that_was_altered_inside_a_range_is_found(log: MemoryLog) -> None:
     run, good = unusable_and_not(log)
     log.set_aside(run)
     report = verified(altered(log, good, b"west.new", b"west.old"))
     assert (good, "bad_signature") in [(one.offset, one.code) for one in report.findings]
 
 
-def test_decisions_of_one_step_are_judged_on_those_before_them(log: PaperLog) -> None:
+def test_decisions_of_one_step_are_judged_on_those_before_them(log: MemoryLog) -> None:
     """The second of two that register one application is refused: the first one stands."""
     said = [
         log.say(intents.ApplicationRegistered, "east", application="east.twice") for _ in range(2)
@@ -325,7 +325,7 @@ def test_decisions_of_one_step_are_judged_on_those_before_them(log: PaperLog) ->
     ]
 
 
-def test_what_the_rules_of_the_same_version_refuse_is_a_finding(log: PaperLog) -> None:
+def test_what_the_rules_of_the_same_version_refuse_is_a_finding(log: MemoryLog) -> None:
     started = log.make(GovernorStarted, "mesh", version=version())
     log.epoch = log.append(started, by="governor")
     theft = {"domain": "east", "public_key": key("east").public, "reason": "mine now"}
@@ -340,7 +340,7 @@ def test_what_the_rules_of_the_same_version_refuse_is_a_finding(log: PaperLog) -
 
 @pytest.mark.parametrize("known", [False, True])
 def test_a_stolen_key_does_not_hide_behind_the_version_that_it_names(
-    log: PaperLog, *, known: bool
+    log: MemoryLog, *, known: bool
 ) -> None:
     started = log.make(GovernorStarted, "mesh", version="0.0.1")
     log.epoch = log.append(started, by="governor")
@@ -356,7 +356,7 @@ def test_a_stolen_key_does_not_hide_behind_the_version_that_it_names(
     assert report.not_judged == {"0.0.1": 1}
 
 
-def test_bounds_are_those_that_the_governor_named_at_its_start(log: PaperLog) -> None:
+def test_bounds_are_those_that_the_governor_named_at_its_start(log: MemoryLog) -> None:
     started = log.make(GovernorStarted, "mesh", version=version(), applications_per_domain=2)
     log.epoch = log.append(started, by="governor")
     for name in ("two", "three"):
@@ -372,7 +372,7 @@ def test_bounds_are_those_that_the_governor_named_at_its_start(log: PaperLog) ->
     assert "quota_exceeded" in finding.text
 
 
-def test_what_another_version_decided_as_these_rules_do_needs_no_name(log: PaperLog) -> None:
+def test_what_another_version_decided_as_these_rules_do_needs_no_name(log: MemoryLog) -> None:
     started = log.make(GovernorStarted, "mesh", version="0.0.1")
     log.epoch = log.append(started, by="governor")
     log.say(intents.ApplicationRegistered, "west", application="west.new")
@@ -382,7 +382,7 @@ def test_what_another_version_decided_as_these_rules_do_needs_no_name(log: Paper
     assert not report.not_judged
 
 
-def test_a_decision_on_what_its_basis_does_not_hold_is_a_finding(log: PaperLog) -> None:
+def test_a_decision_on_what_its_basis_does_not_hold_is_a_finding(log: MemoryLog) -> None:
     asked = log.say(intents.ApplicationRegistered, "east", application="east.late")
     accepted = log.accept(asked, basis=asked - 1)
     report = verified(log.records)

@@ -12,8 +12,8 @@ from self_service.cli.verification import rejudging
 from self_service.cli.verification.rejudging import MOST_IMAGES
 from self_service.cli.verification.scope import Reread, Source
 from self_service.cli.verification.verifier import Report, verify
-from tests import paper_story as story
-from tests.paper_log import PaperLog, key
+from tests import sample_history as story
+from tests.memory_log import MemoryLog, key
 
 
 def verified(records: Iterator[Record], reread: Reread) -> Report:
@@ -48,7 +48,7 @@ def reread_of(records: list[Record]) -> tuple[Reread, list[int]]:
 
 
 def test_the_images_kept_are_bounded_over_100_000_records_without_a_decision() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.domains(log)
     start, counts = len(log.records), list[int]()
 
@@ -65,7 +65,7 @@ def test_the_images_kept_are_bounded_over_100_000_records_without_a_decision() -
     assert max(counts) <= MOST_IMAGES + MOST_BESIDE
 
 
-FILLS: dict[str, Callable[[PaperLog], int]] = {
+FILLS: dict[str, Callable[[MemoryLog], int]] = {
     "garbage": lambda log: log.put(garbage(0)),
     "intents": lambda log: log.put(log.records[-1]),
 }
@@ -73,10 +73,10 @@ FILLS: dict[str, Callable[[PaperLog], int]] = {
 
 @pytest.mark.parametrize("fill", FILLS.values(), ids=FILLS)
 def test_a_basis_that_is_no_longer_kept_is_folded_again(
-    fill: Callable[[PaperLog], int], monkeypatch: pytest.MonkeyPatch
+    fill: Callable[[MemoryLog], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rejudging, "MOST_IMAGES", 5)
-    log = PaperLog()
+    log = MemoryLog()
     story.domains(log)
     for name in ("one", "two", "three"):
         asked = log.say(intents.ApplicationRegistered, "east", application=f"east.{name}")
@@ -96,7 +96,7 @@ def test_a_basis_that_is_no_longer_kept_is_folded_again(
 
 def test_a_basis_before_that_of_the_decision_in_front_is_a_finding() -> None:
     """No governor unlearns what it has folded."""
-    log = PaperLog()
+    log = MemoryLog()
     story.domains(log)
     asked = [
         log.say(intents.ApplicationRegistered, "east", application=f"east.{name}")

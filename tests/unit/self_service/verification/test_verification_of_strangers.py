@@ -17,15 +17,15 @@ from projections.deciding.verdict import Accepted
 from projections.integrity.chain import chained
 from self_service.cli.verification.scope import Scope
 from self_service.cli.verification.verifier import Report, verify
-from tests import paper_story as story
-from tests.paper_log import PaperLog, key, record_of, resigned, sign
+from tests import sample_history as story
+from tests.memory_log import MemoryLog, key, record_of, resigned, sign
 from tests.signed_log import ORIGIN, signed_over
 from tests.unit.mesh_events.values import any_of
 
 
-def whole_story() -> PaperLog:
+def whole_story() -> MemoryLog:
     """A log on which governor and controller were given other keys, with a copy and its readers."""
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     log.introduce_key(MeshRole.GOVERNOR, "governor-2")
     log.revoke_key("governor")

@@ -25,16 +25,16 @@ from projections.deciding.decide import decide
 from projections.deciding.verdict import Waiting
 from projections.replay import fold
 from spark_streams.sql.errors import SqlError
-from tests import paper_story as story
+from tests import sample_history as story
 from tests.kafka_client import eventually
 from tests.links.memory import MemoryCluster, MemoryLink
-from tests.paper_log import Never, PaperLog, key, meta, sign
+from tests.memory_log import MemoryLog, Never, key, meta, sign
 from tests.unit.mesh_events.schema.test_registry import registry
 
 STATEMENT_CHECKS = ("statement_sound", "destination_free")
 
 
-def publications(log: PaperLog, domain: str, count: int) -> None:
+def publications(log: MemoryLog, domain: str, count: int) -> None:
     for number in range(count):
         name = f"{domain}.p{number}"
         log.say(
@@ -44,7 +44,7 @@ def publications(log: PaperLog, domain: str, count: int) -> None:
         )
 
 
-def waiting(log: PaperLog) -> dict[int, Awaited]:
+def waiting(log: MemoryLog) -> dict[int, Awaited]:
     """What a governor finds waiting, now."""
     found = {
         offset: decide(log.image, entry, log.image.clock)
@@ -58,7 +58,7 @@ def waiting(log: PaperLog) -> dict[int, Awaited]:
 
 
 def test_missing_checks_are_named_oldest_intent_first() -> None:
-    log = PaperLog(checks={"topic_exists": Never(), "schema_registered": Never()})
+    log = MemoryLog(checks={"topic_exists": Never(), "schema_registered": Never()})
     story.domains(log)
     publications(log, "east", 2)
     publications(log, "west", 1)
@@ -72,7 +72,7 @@ def test_a_round_looks_at_the_oldest_records_of_each_domain(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(checks, "MOST", 2)
-    log = PaperLog(checks={"topic_exists": Never(), "schema_registered": Never()})
+    log = MemoryLog(checks={"topic_exists": Never(), "schema_registered": Never()})
     story.domains(log)
     publications(log, "east", 5)
     publications(log, "west", 3)
@@ -82,7 +82,7 @@ def test_a_round_looks_at_the_oldest_records_of_each_domain(
 
 
 def test_a_round_looks_at_those_alone_that_wait() -> None:
-    log = PaperLog(checks={"topic_exists": Never(), "schema_registered": Never()})
+    log = MemoryLog(checks={"topic_exists": Never(), "schema_registered": Never()})
     story.domains(log)
     publications(log, "east", 3)
     _, second, _ = sorted(log.image.intents.undecided)
@@ -92,7 +92,7 @@ def test_a_round_looks_at_those_alone_that_wait() -> None:
 
 
 def test_a_check_that_came_out_is_missing_no_more() -> None:
-    log = PaperLog(checks={"topic_exists": Never(), "schema_registered": Never()})
+    log = MemoryLog(checks={"topic_exists": Never(), "schema_registered": Never()})
     story.domains(log)
     publications(log, "east", 1)
     known = waiting(log)
@@ -102,7 +102,7 @@ def test_a_check_that_came_out_is_missing_no_more() -> None:
 
 def test_what_was_found_on_a_later_state_waits_for_its_image() -> None:
     """A step may find an intent waiting for a domain that the same step registers."""
-    log = PaperLog(checks={"topic_exists": Never(), "schema_registered": Never()})
+    log = MemoryLog(checks={"topic_exists": Never(), "schema_registered": Never()})
     story.domains(log)
     publications(log, "east", 1)
     later = {offset: Awaited(one.checks, one.behind + 1) for offset, one in waiting(log).items()}
@@ -111,7 +111,7 @@ def test_what_was_found_on_a_later_state_waits_for_its_image() -> None:
 
 
 def test_no_check_is_made_for_what_is_refused_whatever_the_time() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.domains(log)
     log.append(log.make(intents.ProductPublished, "west", **story.product()), by="east")
     log.say(intents.ProductPublished, "west", **story.product())
@@ -139,7 +139,7 @@ class Reports:
 
     last_report = -1
 
-    def __init__(self, log: PaperLog) -> None:
+    def __init__(self, log: MemoryLog) -> None:
         self._undecided = log.image.intents.undecided
         self.told: set[tuple[str, str]] = set()
 
@@ -156,7 +156,7 @@ class Reports:
 @pytest.mark.parametrize("check", ["topic_exists", "schema_registered"])
 def test_a_check_of_one_domain_that_hangs_delays_no_other_domains(check: str) -> None:
     """Both ask the same cluster and the same registry, and one says very much."""
-    log = PaperLog(checks={"topic_exists": Never(), "schema_registered": Never()})
+    log = MemoryLog(checks={"topic_exists": Never(), "schema_registered": Never()})
     story.domains(log)
     publications(log, "east", 50)
     publications(log, "north", 2)
@@ -175,7 +175,7 @@ def test_a_check_of_one_domain_that_hangs_delays_no_other_domains(check: str) ->
 def test_a_text_that_is_parsed_for_long_delays_no_other_domains_texts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    log = PaperLog(checks={check: Never() for check in STATEMENT_CHECKS})
+    log = MemoryLog(checks={check: Never() for check in STATEMENT_CHECKS})
     story.domains(log)
     for domain in ("east", "north"):
         names = {"statement": f"{domain}.s", "stream": f"{domain}.t", "destination": f"{domain}.o"}
@@ -219,7 +219,7 @@ class Outcomes:
 def test_a_grant_whose_link_could_not_start_is_refused_as_the_link_would_fail(
     partitions: int, code: str | None
 ) -> None:
-    log = PaperLog(checks={"target_free": Never()})
+    log = MemoryLog(checks={"target_free": Never()})
     story.published(log)
     story.granted(log)
     clusters = {name: MemoryCluster(name) for name in ("east", "west")}
@@ -239,7 +239,7 @@ def test_a_grant_whose_link_could_not_start_is_refused_as_the_link_would_fail(
     assert isinstance(fact, CheckFailed)
     link = MemoryLink(partitions=partitions, most=3)
     link.settle()
-    assert (fact.code, fact.reason) == (code, link.desk.link.failure)
+    assert (fact.code, fact.reason) == (code, link.harness.link.failure)
 
 
 class Narrow(Outcomes):
@@ -254,7 +254,7 @@ class Narrow(Outcomes):
 
 def test_a_check_whose_outcome_is_too_large_fails() -> None:
     """Without an outcome it would be made again and again."""
-    log = PaperLog(checks={"target_free": Never()})
+    log = MemoryLog(checks={"target_free": Never()})
     story.published(log)
     story.granted(log)
     clusters = {name: MemoryCluster(name) for name in ("east", "west")}
@@ -313,7 +313,7 @@ def test_a_schema_with_half_of_a_surrogate_pair_is_refused(
     kind: str, texts: list[str], code: str
 ) -> None:
     """It is pure ASCII in the registry, and was the end of each worker in turn."""
-    log = PaperLog(checks={"topic_exists": Never(), "schema_registered": Never()})
+    log = MemoryLog(checks={"topic_exists": Never(), "schema_registered": Never()})
     story.domains(log)
     publications(log, "east", 1)
     known = registry(**{"east.p0-value": [Schema(text, kind) for text in texts]})
@@ -345,7 +345,7 @@ class Broken(Outcomes):
 
 
 def test_a_finding_that_cannot_be_reported_holds_up_no_other() -> None:
-    log = PaperLog(checks={"topic_exists": Never(), "schema_registered": Never()})
+    log = MemoryLog(checks={"topic_exists": Never(), "schema_registered": Never()})
     story.domains(log)
     publications(log, "east", 1)
     outcomes = Broken()
@@ -435,7 +435,7 @@ def test_a_registry_must_lack_a_schema_for_a_while(
     """One that was killed once refused a publication: it answered before it knew its schemas."""
     now = 100.0
     monkeypatch.setattr(checks.time, "monotonic", lambda: now)
-    log = PaperLog(checks={"topic_exists": Never(), "schema_registered": Never()})
+    log = MemoryLog(checks={"topic_exists": Never(), "schema_registered": Never()})
     story.domains(log)
     publications(log, "east", 1)
     cluster, registry, leadership = MemoryCluster("east"), Starting(*answers), Listening()
@@ -448,7 +448,7 @@ def test_a_registry_must_lack_a_schema_for_a_while(
 
 
 def test_only_what_is_looked_at_ever_waits() -> None:
-    log = PaperLog()
+    log = MemoryLog()
     story.published(log)
     story.granted(log)
     log.say(StatementAdded, "east", **story.statement())

@@ -30,7 +30,7 @@ from processors.connect.rest import Part
 from processors.controllers.connectors import look
 from processors.controllers.rights.wishes import desired, may_not_read
 from projections.connectors import system_tables
-from tests import paper_story as story
+from tests import sample_history as story
 from tests.connectors.memory import NAME, PRINCIPAL, MemoryConnect, MemoryConnector
 from tests.unit.processors.controllers.flows.test_links_crashes import Crashes, DiedError
 

@@ -36,7 +36,7 @@ def test_no_link_starts_over_a_source_with_unclean_elections_before_it_is_set_to
     link = MemoryLink()
     put(link.east, link.topic, "true")
     link.settle()
-    (fact,) = link.desk.said(LinkFailed)
+    (fact,) = link.harness.said(LinkFailed)
     assert (fact.code, fact.retriable) == ("source_unclean", False)
     assert f"{link.topic} on cluster east has {SETTING}=true" in fact.reason
     assert "Set it to false; then pause and resume the link" in fact.reason
@@ -44,11 +44,11 @@ def test_no_link_starts_over_a_source_with_unclean_elections_before_it_is_set_to
     assert link.engine.queries == []
 
     put(link.east, link.topic, "false")
-    link.desk.pause()
+    link.harness.pause()
     link.settle()
-    link.desk.resume()
+    link.harness.resume()
     link.settle()
-    assert link.desk.link.state is State.ACTIVE
+    assert link.harness.link.state is State.ACTIVE
 
 
 @pytest.mark.parametrize("topic", [STREAM, USERS])
@@ -57,7 +57,7 @@ def test_no_statement_starts_over_a_stream_or_a_table_with_unclean_elections(
 ) -> None:
     put(made.east, topic, "true")
     made.settle()
-    (fact,) = made.desk.said(StatementFailed)
+    (fact,) = made.harness.said(StatementFailed)
     assert (fact.code, fact.retriable) == ("source_unclean", False)
     assert f"{topic} on cluster east has {SETTING}=true" in fact.reason
     assert "drop the statement, delete its topics, and add it again" in fact.reason
@@ -68,5 +68,5 @@ def test_a_statement_runs_over_topics_without_unclean_elections(made: Joined) ->
     for topic in (STREAM, USERS):
         put(made.east, topic, "false")
     made.settle()
-    assert made.desk.said(StatementFailed) == []
-    assert made.desk.image.statements[NAME].is_active
+    assert made.harness.said(StatementFailed) == []
+    assert made.harness.image.statements[NAME].is_active

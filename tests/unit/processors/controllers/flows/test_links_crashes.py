@@ -72,19 +72,19 @@ def test_a_start_that_was_cut_off_is_made_up_for(place: str, crashes: Crashes) -
     link.engine.land()
     link.settle()
     assert link.findings() == []
-    assert link.desk.link.state is State.ACTIVE
+    assert link.harness.link.state is State.ACTIVE
 
 
 def test_a_pause_that_was_cut_off_is_made_up_for(crashes: Crashes) -> None:
     link = MemoryLink()
     link.produce(6)
     link.settle()
-    link.desk.pause()
+    link.harness.pause()
     crashes.place = "link-after-stop"
     look(link)
-    assert link.desk.link.state is State.PAUSING
+    assert link.harness.link.state is State.PAUSING
     link.settle()
-    assert link.desk.link.state is State.PAUSED
+    assert link.harness.link.state is State.PAUSED
 
 
 @pytest.mark.parametrize("place", PLACES[4:])
@@ -93,12 +93,12 @@ def test_a_removal_that_was_cut_off_is_made_up_for(place: str, crashes: Crashes)
     link.produce(6)
     link.settle()
     topic_id = link.destination.described.id
-    link.desk.remove()
+    link.harness.remove()
     crashes.place = place
     look(link)
     link.settle()
-    assert link.desk.link.state is State.REMOVED
-    assert {fact.topic_id for fact in link.desk.said(CopyPurged)} == {topic_id}
+    assert link.harness.link.state is State.REMOVED
+    assert {fact.topic_id for fact in link.harness.said(CopyPurged)} == {topic_id}
     assert link.west.bindings == link.east.bindings == set()
 
 
@@ -107,10 +107,10 @@ def test_a_removal_that_was_cut_off_and_overtaken_copies_anew(place: str, crashe
     link = MemoryLink()
     link.produce(6)
     link.settle()
-    link.desk.remove()
+    link.harness.remove()
     crashes.place = place
     look(link)
-    link.desk.create()
+    link.harness.create()
     # and the start of the new copy is cut off as well
     crashes.place = "link-after-start"
     look(link)
@@ -142,16 +142,16 @@ def test_whatever_happens_in_whatever_order_the_copy_is_a_prefix_and_then_comple
 
 def obey(link: MemoryLink, order: str) -> None:
     """Give an order that the governor would let through now, or let something happen."""
-    desired = link.desk.link.desired.name
+    desired = link.harness.link.desired.name
     match order:
         case "pause" if desired == "RUNNING":
-            link.desk.pause()
+            link.harness.pause()
         case "resume" if desired == "PAUSED":
-            link.desk.resume()
+            link.harness.resume()
         case "remove" if desired != "REMOVED":
-            link.desk.remove()
+            link.harness.remove()
         case "create" if desired == "REMOVED":
-            link.desk.create()
+            link.harness.create()
         case "produce":
             link.produce(3)
         case "move":
@@ -166,9 +166,9 @@ def obey(link: MemoryLink, order: str) -> None:
 
 def finish(link: MemoryLink) -> None:
     """In the end the link is wanted, and there is time enough."""
-    desired = link.desk.link.desired.name
+    desired = link.harness.link.desired.name
     if desired == "PAUSED":
-        link.desk.resume()
+        link.harness.resume()
     if desired == "REMOVED":
-        link.desk.create()
+        link.harness.create()
     link.settle(8)

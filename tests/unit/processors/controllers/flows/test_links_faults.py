@@ -95,20 +95,20 @@ def test_in_doubt_a_link_closes_and_waits_for_a_person(code: str, spoil: Spoil) 
     spoil(link)
     before = {p: dict(one.records) for p, one in enumerate(contents(link))}
     link.settle()
-    lost, fact = link.desk.said(LinkFailed)
+    lost, fact = link.harness.said(LinkFailed)
     assert lost.reason == LOST
     assert fact.code == code
     assert not fact.retriable
     assert len(fact.reason) > 40
-    assert link.desk.link.state is State.FAILED
+    assert link.harness.link.state is State.FAILED
     assert link.engine.states() == {}
     assert not [found for found in link.west.bindings if found.operation is Operation.WRITE]
     assert {p: dict(one.records) for p, one in enumerate(contents(link))} == before
-    assert len(link.desk.said(LinkActivated)) == 1
+    assert len(link.harness.said(LinkActivated)) == 1
 
     link.controller = link.new_controller()
     link.settle()
-    assert len(link.desk.said(LinkFailed)) == 2
+    assert len(link.harness.said(LinkFailed)) == 2
 
 
 def contents(link: MemoryLink) -> list:
@@ -133,7 +133,7 @@ def test_a_running_link_whose_topics_change_is_stopped(code: str, spoil: Spoil) 
     link.settle()
     spoil(link)
     link.reconcile()
-    assert link.desk.said(LinkFailed)[0].code == code
+    assert link.harness.said(LinkFailed)[0].code == code
     assert link.engine.states() == {}
     assert not [found for found in link.west.bindings if found.operation is Operation.WRITE]
 
@@ -146,11 +146,11 @@ def test_a_failed_link_can_be_removed_and_made_again(code: str, spoil: Spoil) ->
     link.engine.die()
     spoil(link)
     link.settle()
-    link.desk.remove()
+    link.harness.remove()
     link.settle()
-    assert link.desk.link.state is State.REMOVED
+    assert link.harness.link.state is State.REMOVED
     link.west.topics.clear()
-    link.desk.create()
+    link.harness.create()
     link.settle()
     assert link.findings() == []
 
@@ -166,7 +166,7 @@ def test_a_reason_that_the_log_has_in_other_words_is_told_once(reason: str) -> N
 
     link.engine.states = states  # type: ignore[method-assign]
     link.settle()
-    (fact,) = link.desk.said(LinkFailed)
+    (fact,) = link.harness.said(LinkFailed)
     assert fact.model_dump_json()
 
 
@@ -181,10 +181,10 @@ def test_a_failure_that_cannot_be_reported_does_not_end_the_worker(
         raise ValueError(f"nobody has thought of {type(fact).__name__}")
 
     with monkeypatch.context() as patch:
-        patch.setattr(link.desk, "report", report)
+        patch.setattr(link.harness, "report", report)
         link.settle()
     link.settle()
-    assert [fact.code for fact in link.desk.said(LinkFailed)] == ["engine_unavailable"]
+    assert [fact.code for fact in link.harness.said(LinkFailed)] == ["engine_unavailable"]
 
 
 def test_an_engine_whose_answer_nobody_understands_does_not_end_the_worker() -> None:
@@ -197,11 +197,11 @@ def test_an_engine_whose_answer_nobody_understands_does_not_end_the_worker() -> 
 
     link.engine.states = states  # type: ignore[method-assign]
     link.settle()
-    (fact,) = link.desk.said(LinkFailed)
+    (fact,) = link.harness.said(LinkFailed)
     assert (fact.code, "deadlock" in fact.reason) == ("engine_unavailable", False)
     link.engine.states = answers  # type: ignore[method-assign]
     link.settle()
-    assert link.desk.link.failure is None
+    assert link.harness.link.failure is None
 
 
 def test_a_topic_of_the_same_name_is_never_overwritten() -> None:
@@ -209,16 +209,16 @@ def test_a_topic_of_the_same_name_is_never_overwritten() -> None:
     link.west.create_topic(link.topic, 2, {})
     link.produce(4)
     link.settle()
-    (fact,) = link.desk.said(LinkFailed)
+    (fact,) = link.harness.said(LinkFailed)
     assert fact.code == "destination_foreign"
     assert [len(p.records) for p in link.destination.partitions] == [0, 0]
     assert link.west.bindings == set()
 
     # the person does what the reason says
     link.west.topics.clear()
-    link.desk.pause()
+    link.harness.pause()
     link.settle()
-    link.desk.resume()
+    link.harness.resume()
     link.settle()
     assert link.findings() == []
 
@@ -227,13 +227,13 @@ def test_a_missing_source_is_waited_for() -> None:
     link = MemoryLink()
     source_missing(link)
     link.settle()
-    (fact,) = link.desk.said(LinkFailed)
+    (fact,) = link.harness.said(LinkFailed)
     assert (fact.code, fact.retriable) == ("source_missing", True)
     link.east.create_topic(link.topic, 2, {})
     link.produce(4)
     link.settle()
     assert link.findings() == []
-    assert link.desk.link.failure is None
+    assert link.harness.link.failure is None
 
 
 def test_an_engine_that_is_down_is_waited_for() -> None:
@@ -241,7 +241,7 @@ def test_an_engine_that_is_down_is_waited_for() -> None:
     link.produce(4)
     link.engine.down = True
     link.settle()
-    assert [fact.code for fact in link.desk.said(LinkFailed)] == ["engine_unavailable"]
+    assert [fact.code for fact in link.harness.said(LinkFailed)] == ["engine_unavailable"]
     link.engine.down = False
     link.settle()
     assert link.findings() == []
@@ -252,27 +252,27 @@ def test_a_link_that_never_ran_waits_for_its_server_and_has_not_failed() -> None
     link.produce(4)
     link.engine.starting = True
     link.settle()
-    assert (link.desk.facts, link.desk.link.state) == ([], State.CREATED)
+    assert (link.harness.facts, link.harness.link.state) == ([], State.CREATED)
     link.engine.starting = False
     link.settle()
     assert link.findings() == []
-    assert link.desk.said(LinkFailed) == []
+    assert link.harness.said(LinkFailed) == []
 
 
 def test_a_link_that_ran_has_failed_while_its_server_is_being_started() -> None:
     link = MemoryLink()
     link.produce(4)
     link.settle()
-    assert link.desk.link.is_active
+    assert link.harness.link.is_active
     link.engine.starting = True
     link.settle()
-    assert [fact.code for fact in link.desk.said(LinkFailed)] == ["engine_starting"]
+    assert [fact.code for fact in link.harness.said(LinkFailed)] == ["engine_starting"]
     link.engine.queries.clear()
     link.engine.starting = False
     link.produce(4)
     link.settle()
     assert link.findings() == []
-    assert link.desk.link.is_active
+    assert link.harness.link.is_active
 
 
 def test_a_link_ends_while_its_server_is_being_started() -> None:
@@ -280,9 +280,9 @@ def test_a_link_ends_while_its_server_is_being_started() -> None:
     link.produce(4)
     link.settle()
     link.engine.starting = True
-    link.desk.remove()
+    link.harness.remove()
     link.settle()
-    assert link.desk.link.state is State.REMOVED
+    assert link.harness.link.state is State.REMOVED
     assert link.topic not in link.west.topics
 
 
@@ -292,7 +292,7 @@ def test_a_cluster_that_is_down_is_waited_for(place: str) -> None:
     link.produce(4)
     link.clusters[place].down = True
     link.settle()
-    (fact,) = link.desk.said(LinkFailed)
+    (fact,) = link.harness.said(LinkFailed)
     assert (fact.code, fact.retriable) == ("cluster_unavailable", True)
     assert place in fact.reason
     link.clusters[place].down = False
@@ -308,14 +308,14 @@ def test_a_running_link_outlives_a_cluster_that_is_away_for_a_while() -> None:
     link.reconcile()
     link.west.down = False
     link.settle()
-    assert link.desk.said(LinkFailed) == []
-    assert len(link.desk.said(LinkActivated)) == 1
+    assert link.harness.said(LinkFailed) == []
+    assert len(link.harness.said(LinkActivated)) == 1
 
 
 def test_too_few_slots_are_told_and_waited_for() -> None:
     link = MemoryLink(slots=1)
     link.settle()
-    (fact,) = link.desk.said(LinkFailed)
+    (fact,) = link.harness.said(LinkFailed)
     assert (fact.code, fact.retriable) == ("engine_full", True)
 
 
@@ -326,12 +326,12 @@ def test_a_query_that_fails_is_told_with_its_reason_and_started_anew() -> None:
     link.engine.queries[-1].fault = "the disk is full"
     link.produce(4)
     link.reconcile()
-    (fact,) = link.desk.said(LinkFailed)
+    (fact,) = link.harness.said(LinkFailed)
     assert (fact.code, fact.retriable) == ("query_failed", True)
     assert "the disk is full" in fact.reason
     link.settle()
     assert link.findings() == []
-    assert len(link.desk.said(LinkFailed)) == 1
+    assert len(link.harness.said(LinkFailed)) == 1
 
 
 def test_a_query_that_lives_and_does_not_copy_is_started_anew() -> None:
@@ -340,7 +340,7 @@ def test_a_query_that_lives_and_does_not_copy_is_started_anew() -> None:
     link.produce(4, partition=0)
     for _ in range(7):
         link.reconcile()
-    assert [fact.code for fact in link.desk.said(LinkFailed)] == ["query_stalled"]
+    assert [fact.code for fact in link.harness.said(LinkFailed)] == ["query_stalled"]
     link.settle()
     assert link.findings() == []
 
@@ -351,10 +351,10 @@ def test_a_query_that_starts_slowly_is_given_longer_each_time_until_it_gets_on()
     link.produce(4, partition=0)
 
     def looks_until_stalled() -> int:
-        told = len(link.desk.said(LinkFailed))
+        told = len(link.harness.said(LinkFailed))
         for looks in range(1, 2000):
             link.reconcile()
-            if len(link.desk.said(LinkFailed)) > told:
+            if len(link.harness.said(LinkFailed)) > told:
                 return looks
         raise AssertionError("it is never started anew")
 
@@ -375,7 +375,7 @@ def test_a_link_that_copies_slowly_is_not_stalled() -> None:
     for _ in range(40):
         link.reconcile()
         link.engine.land(1)
-    assert link.desk.said(LinkFailed) == []
+    assert link.harness.said(LinkFailed) == []
 
 
 def test_what_fails_again_and_again_is_tried_ever_more_seldom() -> None:
@@ -396,7 +396,7 @@ def test_what_fails_again_and_again_is_tried_ever_more_seldom() -> None:
     pauses = [later - earlier for earlier, later in pairwise(tries)]
     assert pauses[:6] == [1, 2, 4, 8, 16, 32]
     assert set(pauses[6:]) == {60}
-    assert len(link.desk.said(LinkFailed)) == 1
+    assert len(link.harness.said(LinkFailed)) == 1
 
 
 @pytest.mark.parametrize("made", [False, True])
@@ -409,7 +409,7 @@ def test_two_links_never_write_one_copy(made: bool) -> None:
     link.west.bindings.add(other)
     link.produce(4)
     link.settle()
-    (fact,) = link.desk.said(LinkFailed)
+    (fact,) = link.harness.said(LinkFailed)
     assert fact.code == "destination_foreign"
     assert [len(p.records) for p in link.destination.partitions] == [0, 0]
     assert link.engine.states() == {}
@@ -420,9 +420,9 @@ def test_what_an_engine_that_did_not_answer_still_has_is_removed_later() -> None
     link.produce(2)
     link.settle()
     link.engine.down = True
-    link.desk.pause()
+    link.harness.pause()
     link.settle()
-    assert link.desk.link.state is State.PAUSED
+    assert link.harness.link.state is State.PAUSED
     link.engine.down = False
     # it found out by itself that it may not write any more
     link.engine.queries[-1].fault = "the login was refused"
@@ -452,11 +452,11 @@ def test_a_link_whose_query_is_gone_is_reported_before_it_is_started() -> None:
     link = MemoryLink()
     link.settle()
     link.engine.die()
-    before = len(link.desk.facts)
+    before = len(link.harness.facts)
     link.settle()
-    after = [fact for fact in link.desk.facts[before:] if not isinstance(fact, LinkAdvanced)]
+    after = [fact for fact in link.harness.facts[before:] if not isinstance(fact, LinkAdvanced)]
     assert [type(fact) for fact in after] == [LinkFailed, LinkActivated]
-    assert [(fact.code, fact.reason) for fact in link.desk.said(LinkFailed)] == [
+    assert [(fact.code, fact.reason) for fact in link.harness.said(LinkFailed)] == [
         ("query_failed", LOST)
     ]
-    assert link.desk.link.state is State.ACTIVE
+    assert link.harness.link.state is State.ACTIVE

@@ -36,8 +36,8 @@ def test_partitions_added_to_the_stream_are_added_to_both_topics(made: MemorySta
     made.settle()
     assert {made.east.topics[name].described.partitions for name in (OUT, DEAD)} == {4}
     assert made.wrong() == []
-    assert made.desk.said(StatementFailed) == []
-    first, second = made.desk.said(StatementActivated)
+    assert made.harness.said(StatementFailed) == []
+    first, second = made.harness.said(StatementActivated)
     assert second.positions.keys() == {"0", "1", "2", "3"}
     assert second.destination_topic_id == first.destination_topic_id
 
@@ -55,28 +55,28 @@ def test_a_restart_for_added_partitions_that_was_cut_off_is_made_up_for(
     made.controller = made.new_controller()
     made.settle()
     assert made.wrong() == []
-    assert [fact.reason for fact in made.desk.said(StatementFailed)] == [LOST]
+    assert [fact.reason for fact in made.harness.said(StatementFailed)] == [LOST]
 
 
 def test_added_partitions_are_read_when_a_stopped_statement_goes_on(made: MemoryStatement) -> None:
-    made.desk.direct(Desired.PAUSED)
+    made.harness.direct(Desired.PAUSED)
     made.settle()
     grow(made, 3)
     made.settle()
     assert made.east.topics[OUT].described.partitions == 2
-    made.desk.direct(Desired.RUNNING)
+    made.harness.direct(Desired.RUNNING)
     made.settle()
     assert made.wrong() == []
 
 
 def test_added_partitions_whose_first_records_are_gone_are_a_gap(made: MemoryStatement) -> None:
-    made.desk.direct(Desired.PAUSED)
+    made.harness.direct(Desired.PAUSED)
     made.settle()
     grow(made, 3)
     made.east.topics[STREAM].partitions[2].expire(1)
-    made.desk.direct(Desired.RUNNING)
+    made.harness.direct(Desired.RUNNING)
     made.settle()
-    (fault,) = made.desk.said(StatementFailed)
+    (fault,) = made.harness.said(StatementFailed)
     assert fault.code == "source_gap"
     assert "partition 2" in fault.reason
 
@@ -85,7 +85,7 @@ def test_a_stream_that_grows_above_the_limit_stops_its_statement(made: MemorySta
     made.controller = made.new_controller(3)
     grow(made, 4)
     made.settle()
-    (fault,) = made.desk.said(StatementFailed)
+    (fault,) = made.harness.said(StatementFailed)
     assert (fault.code, fault.retriable) == ("too_many_partitions", False)
     for part in (STREAM, "4 partitions", "at most 3", "SDM_STATEMENT_PARTITIONS"):
         assert part in fault.reason
@@ -96,14 +96,14 @@ def test_a_stream_that_grows_above_the_limit_stops_its_statement(made: MemorySta
     made.controller = made.new_controller(4)
     made.settle()
     assert made.wrong() == []
-    assert made.desk.statement.is_active
+    assert made.harness.statement.is_active
 
 
 def test_without_free_slots_no_topic_of_a_statement_is_widened(made: MemoryStatement) -> None:
     made.engine.slots = 3
     grow(made, 4)
     made.settle()
-    assert {fact.code for fact in made.desk.said(StatementFailed)} == {"engine_full"}
+    assert {fact.code for fact in made.harness.said(StatementFailed)} == {"engine_full"}
     assert {made.east.topics[name].described.partitions for name in (OUT, DEAD)} == {2}
 
 
@@ -114,12 +114,12 @@ def test_a_table_whose_rows_are_dealt_with_stops_where_it_gets_partitions(
     dropped(made)
     made.east.delete_topic(OUT)
     made.east.delete_topic(DEAD)
-    made.desk.add(sql=f"SELECT ip FROM TABLE({STREAM})")
+    made.harness.add(sql=f"SELECT ip FROM TABLE({STREAM})")
     made.settle()
-    assert made.desk.statement.is_active
+    assert made.harness.statement.is_active
     grow(made, 4)
     made.settle()
-    (fault,) = made.desk.said(StatementFailed)
+    (fault,) = made.harness.said(StatementFailed)
     assert (fault.code, fault.retriable) == ("table_partitions_added", False)
     assert {made.east.topics[name].described.partitions for name in (OUT, DEAD)} == {2}
 
@@ -129,12 +129,12 @@ def test_a_table_above_the_limit_is_not_read(monkeypatch: pytest.MonkeyPatch) ->
     made.controller = made.new_controller(3)
     made.east.create_topic(TABLE, 4, {})
     monkeypatch.setattr(controller, "require_same", lambda *_: None)
-    joined = replace(made.desk.statement, tables=(TABLE,))
-    made.desk.image = made.desk.image._replace(
-        statements=made.desk.image.statements.set(joined.id, joined)
+    joined = replace(made.harness.statement, tables=(TABLE,))
+    made.harness.image = made.harness.image._replace(
+        statements=made.harness.image.statements.set(joined.id, joined)
     )
     made.settle()
-    (fault,) = made.desk.said(StatementFailed)
+    (fault,) = made.harness.said(StatementFailed)
     assert fault.code == "too_many_partitions"
     assert TABLE in fault.reason
     assert made.engine.queries == []
@@ -147,25 +147,27 @@ def test_a_table_that_gets_partitions_ends_the_statement_for_its_owner(
     made.east.create_topic(TABLE, 2, {})
     # what the text says of the table is not looked at here
     monkeypatch.setattr(controller, "require_same", lambda *_: None)
-    known = made.desk.statement
+    known = made.harness.statement
     joined = replace(known, tables=(TABLE,))
-    made.desk.image = made.desk.image._replace(
-        statements=made.desk.image.statements.set(known.id, joined)
+    made.harness.image = made.harness.image._replace(
+        statements=made.harness.image.statements.set(known.id, joined)
     )
     made.produce("good", "good")
     made.settle()
-    assert dict(made.desk.statement.table_partitions) == {TABLE: 2}
+    assert dict(made.harness.statement.table_partitions) == {TABLE: 2}
     made.east.topics[TABLE].grow(3)
     made.settle()
-    (fault,) = made.desk.said(StatementFailed)
+    (fault,) = made.harness.said(StatementFailed)
     assert (fault.code, fault.retriable) == ("table_partitions_added", False)
     assert TABLE in fault.reason
     assert made.engine.living() == []
 
     # a worker that was started anew knows it from the log
-    made.desk.direct(Desired.PAUSED)
+    made.harness.direct(Desired.PAUSED)
     made.settle()
     made.controller = made.new_controller()
-    made.desk.direct(Desired.RUNNING)
+    made.harness.direct(Desired.RUNNING)
     made.settle()
-    assert [one.code for one in made.desk.said(StatementFailed)] == ["table_partitions_added"] * 2
+    assert [one.code for one in made.harness.said(StatementFailed)] == [
+        "table_partitions_added"
+    ] * 2

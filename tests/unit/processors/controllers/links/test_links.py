@@ -32,7 +32,7 @@ def link() -> MemoryLink:
 
 
 def codes(link: MemoryLink) -> list[str]:
-    found = link.desk.said(LinkFailed)
+    found = link.harness.said(LinkFailed)
     return [fact.code for fact in found if fact.reason != LOST]
 
 
@@ -40,11 +40,11 @@ def test_a_new_link_copies_from_the_sources_beginning(link: MemoryLink) -> None:
     link.produce(10)
     link.settle()
     assert link.findings() == []
-    (fact,) = link.desk.said(LinkActivated)
+    (fact,) = link.harness.said(LinkActivated)
     assert (fact.incarnation, fact.positions) == (1, {"0": 0, "1": 0})
     assert fact.source_topic_id == link.source.described.id
     assert fact.destination_topic_id == link.destination.described.id
-    assert link.desk.link.state is State.ACTIVE
+    assert link.harness.link.state is State.ACTIVE
 
 
 def test_the_copy_is_made_as_the_source_is(link: MemoryLink) -> None:
@@ -71,7 +71,7 @@ def test_a_running_link_is_left_alone(link: MemoryLink) -> None:
     link.controller = link.new_controller()
     link.settle()
     assert len(link.engine.queries) == queries
-    assert len(link.desk.said(LinkActivated)) == 1
+    assert len(link.harness.said(LinkActivated)) == 1
     assert codes(link) == []
 
 
@@ -81,10 +81,10 @@ def test_each_incarnation_writes_as_a_principal_of_its_own(link: MemoryLink) -> 
         link.settle()
         link.engine.die()
     link.settle()
-    writers = [fact.principal for fact in link.desk.said(LinkActivated)]
+    writers = [fact.principal for fact in link.harness.said(LinkActivated)]
     assert len(set(writers)) == len(writers) == 4
     assert all(is_writer(writer, LINK) for writer in writers)
-    assert [fact.incarnation for fact in link.desk.said(LinkActivated)] == [1, 2, 3, 4]
+    assert [fact.incarnation for fact in link.harness.said(LinkActivated)] == [1, 2, 3, 4]
     for cluster in (link.east, link.west):
         assert {found.principal for found in cluster.bindings} == {writers[-1]}
         assert cluster.open_logins() == {writers[-1]}
@@ -123,15 +123,15 @@ def test_a_second_worker_that_believes_it_still_leads_changes_nothing(link: Memo
         calls.append(None)
         # its last check passed; the effect behind it happens after the new worker's start
         if len(calls) == 5:
-            link.desk.on_check = lambda: None
+            link.harness.on_check = lambda: None
             link.settle()
-            link.desk.on_check = interrupted
+            link.harness.on_check = interrupted
 
-    image = link.desk.image
-    link.desk.on_check = interrupted
+    image = link.harness.image
+    link.harness.on_check = interrupted
     with pytest.raises(NotLeaderError):
         old.reconcile(image, OverAfter(link, 5))
-    link.desk.on_check = lambda: None
+    link.harness.on_check = lambda: None
     link.produce(6)
     link.engine.move()
     link.settle()
@@ -150,14 +150,14 @@ class OverAfter:
         self._left -= 1
         if self._left < 0:
             raise NotLeaderError("another governor has started")
-        self._link.desk.check()
+        self._link.harness.check()
 
     def report(self, fact) -> None:
         self.check()
-        self._link.desk.report(fact)
+        self._link.harness.report(fact)
 
     def meta(self, *arguments, correlation):
-        return self._link.desk.meta(*arguments, correlation=correlation)
+        return self._link.harness.meta(*arguments, correlation=correlation)
 
 
 @pytest.mark.parametrize("checks", range(12))
@@ -165,7 +165,7 @@ def test_a_worker_that_lost_its_leadership_stops_before_its_next_effect(checks: 
     link = MemoryLink()
     link.produce(6)
     try:
-        link.controller.reconcile(link.desk.image, OverAfter(link, checks))
+        link.controller.reconcile(link.harness.image, OverAfter(link, checks))
     except NotLeaderError:
         link.controller = link.new_controller()
     link.settle()
@@ -176,18 +176,18 @@ def test_a_worker_that_lost_its_leadership_stops_before_its_next_effect(checks: 
 def test_a_paused_link_has_no_right_left_and_tells_its_positions(link: MemoryLink) -> None:
     link.produce(10)
     link.settle()
-    link.desk.pause()
+    link.harness.pause()
     link.reconcile()
-    assert link.desk.link.state is State.PAUSED
-    assert link.desk.said(LinkStopped)[-1].positions == {"0": 5, "1": 5}
+    assert link.harness.link.state is State.PAUSED
+    assert link.harness.said(LinkStopped)[-1].positions == {"0": 5, "1": 5}
     assert link.west.bindings == link.east.bindings == set()
     assert link.west.open_logins() == link.east.open_logins() == set()
     link.produce(10)
     link.settle()
     assert link.findings(complete=False) == []
-    assert len(link.desk.said(LinkStopped)) == 1
+    assert len(link.harness.said(LinkStopped)) == 1
 
-    link.desk.resume()
+    link.harness.resume()
     link.settle()
     assert link.findings() == []
 
@@ -198,9 +198,9 @@ def test_a_pause_closes_the_fence_even_if_the_engine_is_down(link: MemoryLink) -
     link.engine.take()
     link.produce(10)
     link.engine.down = True
-    link.desk.pause()
+    link.harness.pause()
     link.reconcile()
-    assert link.desk.link.state is State.PAUSED
+    assert link.harness.link.state is State.PAUSED
     link.engine.move()
     assert [len(p.records) for p in link.destination.partitions] == [5, 5]
     link.engine.down = False
@@ -213,11 +213,11 @@ def test_a_pause_and_resume_before_the_controller_looked_is_one_more_incarnation
 ) -> None:
     link.produce(4)
     link.settle()
-    link.desk.pause()
-    link.desk.resume()
+    link.harness.pause()
+    link.harness.resume()
     link.produce(4)
     link.settle()
-    assert link.desk.link.state is State.ACTIVE
+    assert link.harness.link.state is State.ACTIVE
     assert link.findings() == []
 
 
@@ -225,34 +225,34 @@ def test_a_removed_link_leaves_nothing(link: MemoryLink) -> None:
     link.produce(4)
     link.settle()
     topic_id = link.destination.described.id
-    link.desk.remove()
+    link.harness.remove()
     link.settle()
     assert link.west.topics == {}
     assert link.west.bindings == link.east.bindings == set()
     assert link.west.open_logins() == link.east.open_logins() == set()
-    (fact,) = link.desk.said(CopyPurged)
+    (fact,) = link.harness.said(CopyPurged)
     assert (fact.topic, fact.topic_id) == (link.topic, topic_id)
-    assert link.desk.link.state is State.REMOVED
+    assert link.harness.link.state is State.REMOVED
     assert link.engine.states() == {}
 
 
 def test_a_copy_is_purged_even_if_the_engine_is_down(link: MemoryLink) -> None:
     link.settle()
     link.engine.down = True
-    link.desk.remove()
+    link.harness.remove()
     link.settle()
     assert link.west.topics == {}
-    assert link.desk.link.state is State.REMOVED
+    assert link.harness.link.state is State.REMOVED
 
 
 def test_a_retained_copy_stays_and_nobody_of_the_mesh_may_write_it(link: MemoryLink) -> None:
     link.produce(4)
     link.settle()
-    link.desk.remove(OnRevoke.RETAIN)
+    link.harness.remove(OnRevoke.RETAIN)
     link.settle()
-    assert link.desk.said(CopyRetained)[-1].topic_id == link.destination.described.id
+    assert link.harness.said(CopyRetained)[-1].topic_id == link.destination.described.id
     assert link.west.bindings == set()
-    link.desk.create()
+    link.harness.create()
     link.produce(4)
     link.settle()
     assert link.findings() == []
@@ -262,11 +262,11 @@ def test_a_copy_is_purged_with_its_unexpected_readers_reported(link: MemoryLink)
     link.settle()
     link.west.grant(reader("mallory", link.topic))
     link.west.make(Acl("*", "read", "topic", "east.", prefixed=True, host="10.0.0.1"))
-    link.desk.remove()
+    link.harness.remove()
     link.settle(2)
     assert link.west.topics == {}
     assert codes(link) == []
-    (purged,) = link.desk.said(CopyPurged)
+    (purged,) = link.harness.said(CopyPurged)
     assert purged.unexpected_readers == ["*", "mallory"]
 
 
@@ -275,17 +275,17 @@ def test_at_each_step_of_a_start_its_rights_are_explained(link: MemoryLink) -> N
 
     def look() -> None:
         for name, cluster in link.clusters.items():
-            explained = Explained(link.desk.image, name, link.starts)
+            explained = Explained(link.harness.image, name, link.starts)
             seen.update(cluster.bindings)
             assert all(explained.explain(Acl.of(one)) for one in cluster.bindings)
 
     seen: set[Binding] = set()
-    link.desk.on_check = look
+    link.harness.on_check = look
     link.settle()
     assert len(seen) == 3
-    principal = link.desk.link.principal or ""
+    principal = link.harness.link.principal or ""
     assert link.starts.has(LINK, principal)
-    link.desk.pause()
+    link.harness.pause()
     link.settle()
     assert not link.starts.has(LINK, principal)
 
@@ -297,9 +297,9 @@ def test_a_purge_names_a_reader_that_is_called_like_a_writer_of_the_mesh(link: M
     for name in [*names, "mesh.auditor"]:
         link.west.grant(reader(name, link.topic))
     # what is called like this link's own is retired with it
-    link.desk.remove()
+    link.harness.remove()
     link.settle(2)
-    (purged,) = link.desk.said(CopyPurged)
+    (purged,) = link.harness.said(CopyPurged)
     assert purged.unexpected_readers == ["mesh.auditor", names[1]]
 
 
@@ -307,8 +307,8 @@ def test_a_copy_is_kept_until_the_log_says_that_its_reader_is_gone(link: MemoryL
     link.settle()
     right = reader("west.analytics", link.topic)
     link.west.grant(right)
-    link.desk.grant("west.analytics")
-    link.desk.remove()
+    link.harness.grant("west.analytics")
+    link.harness.remove()
     link.reconcile()
     assert codes(link) == []
     link.settle(6)
@@ -318,14 +318,14 @@ def test_a_copy_is_kept_until_the_log_says_that_its_reader_is_gone(link: MemoryL
     assert link.engine.states() == {}
     link.west.withdraw(right)
     link.settle()
-    assert link.desk.link.state is State.REMOVED
+    assert link.harness.link.state is State.REMOVED
 
 
 def test_a_link_that_is_removed_before_it_ever_ran_is_just_removed(link: MemoryLink) -> None:
-    link.desk.remove()
+    link.harness.remove()
     link.settle()
-    assert link.desk.link.state is State.REMOVED
-    assert link.desk.said(LinkStopped) == []
+    assert link.harness.link.state is State.REMOVED
+    assert link.harness.said(LinkStopped) == []
 
 
 @pytest.mark.parametrize("on_revoke", [OnRevoke.PURGE, OnRevoke.RETAIN])
@@ -338,9 +338,9 @@ def test_a_mark_goes_with_a_link_whose_copy_was_never_made(
     monkeypatch.setattr(link.west, "create_topic", unreached)
     link.settle(1)
     assert link.west.bindings
-    link.desk.remove(on_revoke)
+    link.harness.remove(on_revoke)
     link.settle()
-    assert link.desk.link.state is State.REMOVED
+    assert link.harness.link.state is State.REMOVED
     assert link.west.bindings == link.east.bindings == set()
     assert link.west.open_logins() == link.east.open_logins() == set()
 
@@ -349,24 +349,24 @@ def test_a_topic_that_took_the_copys_place_is_not_purged(link: MemoryLink) -> No
     link.settle()
     link.west.delete_topic(link.topic)
     link.west.create_topic(link.topic, 1, {})
-    link.desk.remove()
+    link.harness.remove()
     link.settle()
     assert link.topic in link.west.topics
-    assert link.desk.link.state is State.REMOVED
+    assert link.harness.link.state is State.REMOVED
 
 
 def test_a_removal_that_was_overtaken_by_a_new_link_is_harmless(link: MemoryLink) -> None:
     """Created again before the removal was done: at any point of it."""
     link.produce(4)
     link.settle()
-    link.desk.remove()
-    link.desk.create()
+    link.harness.remove()
+    link.harness.create()
     link.settle()
     assert link.findings() == []
 
-    link.desk.remove()
+    link.harness.remove()
     link.west.topics.clear()
-    link.desk.create()
+    link.harness.create()
     link.settle()
     assert link.findings() == []
     assert codes(link) == []
@@ -375,12 +375,12 @@ def test_a_removal_that_was_overtaken_by_a_new_link_is_harmless(link: MemoryLink
 def test_a_link_that_was_purged_and_made_again_starts_anew(link: MemoryLink) -> None:
     link.produce(4)
     link.settle()
-    link.desk.remove()
+    link.harness.remove()
     link.settle()
     # after a purge nothing is known that a new source could contradict
     link.east.topics.clear()
     link.east.create_topic(link.topic, 2, {})
-    link.desk.create()
+    link.harness.create()
     link.produce(6)
     link.settle()
     assert link.findings() == []
@@ -390,12 +390,12 @@ def test_a_link_that_was_purged_and_made_again_starts_anew(link: MemoryLink) -> 
 def test_a_query_that_nobody_ordered_is_stopped(link: MemoryLink) -> None:
     link.settle()
     stray = link.engine.queries[-1]
-    link.desk.pause()
+    link.harness.pause()
     link.settle()
     stray.stopped = False
     link.settle()
     assert stray.stopped
-    link.desk.remove()
+    link.harness.remove()
     link.settle()
     stray.stopped = False
     link.settle()
@@ -407,18 +407,18 @@ def test_the_floor_on_the_log_follows_the_copy_at_a_bounded_rate() -> None:
     for _ in range(50):
         link.produce(2)
         link.settle(1)
-    many = len(link.desk.said(LinkAdvanced))
-    assert link.desk.link.positions["0"] > 40
+    many = len(link.harness.said(LinkAdvanced))
+    assert link.harness.link.positions["0"] > 40
     assert many > 10
     seldom = slower(MemoryLink(), advance=30.0)
     for _ in range(50):
         seldom.produce(2)
         seldom.settle(1)
-    assert 1 <= len(seldom.desk.said(LinkAdvanced)) <= 2
+    assert 1 <= len(seldom.harness.said(LinkAdvanced)) <= 2
     bursts = slower(MemoryLink(), advance=1e9, advance_records=100)
     bursts.produce(300)
     bursts.settle()
-    assert len(bursts.desk.said(LinkAdvanced)) == 1
+    assert len(bursts.harness.said(LinkAdvanced)) == 1
 
 
 def slower(link: MemoryLink, **pace: float) -> MemoryLink:
@@ -429,12 +429,12 @@ def slower(link: MemoryLink, **pace: float) -> MemoryLink:
 
 def test_lineage_tells_each_incarnation(link: MemoryLink) -> None:
     link.settle()
-    first = link.desk.link.run
+    first = link.harness.link.run
     link.engine.queries[-1].fault = "the disk is full"
     link.reconcile()
     link.settle()
-    second = link.desk.link.run
-    link.desk.pause()
+    second = link.harness.link.run
+    link.harness.pause()
     link.settle()
     told = [
         (kind, run.run, reason)
@@ -456,26 +456,26 @@ def test_a_start_that_the_log_does_not_count_has_no_run(
 
     def paused_meanwhile(spec: CopySpec) -> None:
         start(spec)
-        link.desk.pause()
+        link.harness.pause()
 
     monkeypatch.setattr(link.engine, "start", paused_meanwhile)
     link.reconcile()
-    assert link.desk.said(LinkActivated)
+    assert link.harness.said(LinkActivated)
     link.settle()
-    assert link.desk.link.is_at_rest
+    assert link.harness.link.is_at_rest
     assert link.lineage.told == []
 
 
 def test_a_fact_carries_generation_and_conversation(link: MemoryLink) -> None:
     link.settle()
-    link.desk.pause()
+    link.harness.pause()
     link.settle()
-    for fact in (link.desk.said(LinkActivated)[0], link.desk.said(LinkStopped)[0]):
+    for fact in (link.harness.said(LinkActivated)[0], link.harness.said(LinkStopped)[0]):
         assert fact.link == LINK
         assert fact.meta.correlation == LINK
         assert fact.meta.causation == LINK
-    assert link.desk.said(LinkStopped)[0].generation == link.desk.link.generation
-    identities = [fact.meta.id for fact in link.desk.facts]
+    assert link.harness.said(LinkStopped)[0].generation == link.harness.link.generation
+    identities = [fact.meta.id for fact in link.harness.facts]
     assert len(set(identities)) == len(identities)
 
 
@@ -488,14 +488,14 @@ def test_a_right_that_does_not_go_away_stops_the_start(
     link.engine.die()
     link.settle()
     assert codes(link) == ["cluster_unavailable"]
-    assert "not go away when it is withdrawn" in link.desk.link.failure
-    assert len(link.desk.said(LinkActivated)) == 1
+    assert "not go away when it is withdrawn" in link.harness.link.failure
+    assert len(link.harness.said(LinkActivated)) == 1
 
 
 def test_somebody_elses_rights_on_the_copy_are_not_touched(link: MemoryLink) -> None:
     theirs = writing("west.operator", link.topic)
     link.west.grant([theirs])
     link.settle()
-    link.desk.remove()
+    link.harness.remove()
     link.settle()
     assert link.west.bindings == {theirs}

@@ -28,32 +28,32 @@ def test_a_start_tells_the_sources_last_records_and_not_its_markers(link: Memory
     for partition in link.source.partitions:
         partition.mark()
     link.reconcile()
-    (fact,) = link.desk.said(LinkActivated)
+    (fact,) = link.harness.said(LinkActivated)
     assert fact.source_ends == {"0": 5, "1": 5}
-    assert not link.desk.link.is_filled
+    assert not link.harness.link.is_filled
 
 
 def test_an_empty_source_is_filled_at_once(link: MemoryLink) -> None:
     link.source.partitions[0].mark()
     link.reconcile()
-    assert link.desk.link.is_filled
+    assert link.harness.link.is_filled
 
 
 def test_it_is_told_at_once_that_the_copy_is_filled_and_only_once(link: MemoryLink) -> None:
     link.produce(10)
     link.reconcile()
     link.reconcile()
-    first = len(link.desk.said(LinkAdvanced))
-    assert not link.desk.link.is_filled
+    first = len(link.harness.said(LinkAdvanced))
+    assert not link.harness.link.is_filled
     link.engine.take()
     link.produce(10)
     link.engine.land()
     link.reconcile()
     # the source has more by now: what it held at the start is there
-    assert link.desk.link.is_filled
-    assert len(link.desk.said(LinkAdvanced)) == first + 1
+    assert link.harness.link.is_filled
+    assert len(link.harness.said(LinkAdvanced)) == first + 1
     link.settle()
-    assert len(link.desk.said(LinkAdvanced)) == first + 1
+    assert len(link.harness.said(LinkAdvanced)) == first + 1
 
 
 def test_a_pause_before_it_is_filled_leaves_it_so_and_the_next_start_has_other_ends(
@@ -61,15 +61,15 @@ def test_a_pause_before_it_is_filled_leaves_it_so_and_the_next_start_has_other_e
 ) -> None:
     link.produce(10)
     link.reconcile()
-    link.desk.pause()
+    link.harness.pause()
     link.reconcile()
-    assert not link.desk.link.is_filled
+    assert not link.harness.link.is_filled
     link.produce(2)
-    link.desk.resume()
+    link.harness.resume()
     link.reconcile()
-    assert dict(link.desk.link.source_ends) == {"0": 6, "1": 6}
+    assert dict(link.harness.link.source_ends) == {"0": 6, "1": 6}
     link.settle()
-    assert link.desk.link.is_filled
+    assert link.harness.link.is_filled
 
 
 def test_a_worker_that_takes_over_goes_by_the_ends_on_the_log(link: MemoryLink) -> None:
@@ -77,11 +77,11 @@ def test_a_worker_that_takes_over_goes_by_the_ends_on_the_log(link: MemoryLink) 
     link.reconcile()
     link.controller = link.new_controller()
     link.reconcile()
-    assert not link.desk.link.is_filled
+    assert not link.harness.link.is_filled
     link.engine.move()
     link.reconcile()
-    assert link.desk.link.is_filled
-    assert len(link.desk.said(LinkActivated)) == 1
+    assert link.harness.link.is_filled
+    assert len(link.harness.said(LinkActivated)) == 1
 
 
 def test_records_that_are_gone_from_the_source_before_they_were_copied_are_not_waited_for(
@@ -94,8 +94,8 @@ def test_records_that_are_gone_from_the_source_before_they_were_copied_are_not_w
         for offset in (3, 4):
             del partition.records[offset]
     link.settle()
-    assert link.desk.link.is_filled
-    assert dict(link.desk.link.source_ends) == {"0": 3, "1": 3}
+    assert link.harness.link.is_filled
+    assert dict(link.harness.link.source_ends) == {"0": 3, "1": 3}
 
 
 def test_of_a_link_that_an_earlier_version_started_the_ends_are_told_later(
@@ -104,26 +104,26 @@ def test_of_a_link_that_an_earlier_version_started_the_ends_are_told_later(
     monkeypatch.setattr(CopyPlan, "more", lambda _: {})
     link.produce(10)
     link.reconcile()
-    assert not link.desk.link.source_ends
+    assert not link.harness.link.source_ends
     link.reconcile()
-    assert dict(link.desk.link.source_ends) == {"0": 5, "1": 5}
-    assert not link.desk.link.is_filled
+    assert dict(link.harness.link.source_ends) == {"0": 5, "1": 5}
+    assert not link.harness.link.is_filled
     link.settle()
-    assert link.desk.link.is_filled
-    assert len(link.desk.said(LinkActivated)) == 1
+    assert link.harness.link.is_filled
+    assert len(link.harness.said(LinkActivated)) == 1
 
 
 def test_partitions_that_are_added_are_to_be_filled_too(link: MemoryLink) -> None:
     link.produce(10)
     link.settle()
-    assert link.desk.link.is_filled
+    assert link.harness.link.is_filled
     link.source.grow(3)
     link.produce(4, partition=2)
     link.reconcile()
-    assert dict(link.desk.link.source_ends) == {"0": 5, "1": 5, "2": 4}
-    assert not link.desk.link.is_filled
+    assert dict(link.harness.link.source_ends) == {"0": 5, "1": 5, "2": 4}
+    assert not link.harness.link.is_filled
     link.settle()
-    assert link.desk.link.is_filled
+    assert link.harness.link.is_filled
 
 
 def test_ends_of_transactions_that_were_passed_are_not_read_again(
@@ -150,7 +150,7 @@ def test_ends_of_transactions_that_were_passed_are_not_read_again(
     link.reconcile()
     link.settle()
     assert all(len(one.records) == 6 for one in link.destination.partitions)
-    assert link.desk.link.state is State.ACTIVE
+    assert link.harness.link.state is State.ACTIVE
 
 
 def test_a_copy_is_not_filled_while_it_is_not_known_what_is_ahead(
@@ -169,6 +169,6 @@ def test_a_copy_is_not_filled_while_it_is_not_known_what_is_ahead(
     with monkeypatch.context() as patch:
         patch.setattr(link.east, "first", searching)
         link.reconcile()
-        assert not link.desk.link.is_filled
+        assert not link.harness.link.is_filled
     link.reconcile()
-    assert link.desk.link.is_filled
+    assert link.harness.link.is_filled

@@ -15,18 +15,18 @@ from processors.controllers.rights import credentials
 from processors.controllers.rights.credentials import CredentialsController
 from projections.identity import LOGIN_TAKEN
 from projections.image import Image
-from tests import paper_story as story
+from tests import sample_history as story
 from tests.links.memory import MemoryCluster
-from tests.paper_log import PaperLog
+from tests.memory_log import MemoryLog
 
 APP = "east.app"
 
 
 @dataclass
 class LeaderLease:
-    """A leadership whose reports stand on a paper log."""
+    """A leadership whose reports stand on a log in memory."""
 
-    log: PaperLog
+    log: MemoryLog
     epoch: int = 0
     last_report: int = -1
     told: list[facts.Fact] = field(default_factory=list)
@@ -50,7 +50,7 @@ class World:
     """Domain east with an application on cluster east, and a controller over clusters in memory."""
 
     def __init__(self, folder: Path) -> None:
-        self.log = PaperLog()
+        self.log = MemoryLog()
         self.log.start_governor()
         for name in ("east", "west"):
             self.log.operator(intents.ClusterRegistered, **story.cluster(name))

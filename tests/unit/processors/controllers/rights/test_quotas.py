@@ -18,9 +18,9 @@ from processors.controllers.rights.quotas import (
     QuotasController,
 )
 from processors.settings import WorkerSettings
-from tests import paper_story as story
+from tests import sample_history as story
 from tests.links.memory import MemoryCluster
-from tests.paper_log import PaperLog
+from tests.memory_log import MemoryLog
 
 BUDGET = Budget(bytes_s=1_048_576, request_percent=100)
 
@@ -46,7 +46,7 @@ class World:
     """A log with some domains, and a controller over a cluster in memory."""
 
     def __init__(self) -> None:
-        self.log = PaperLog()
+        self.log = MemoryLog()
         self.log.start_governor()
         self.log.operator(intents.ClusterRegistered, **story.cluster("east"))
         self.log.govern()

@@ -53,7 +53,7 @@ def crashes(monkeypatch: pytest.MonkeyPatch) -> Crashes:
 
 
 def codes(made: MemoryStatement) -> list[str]:
-    found = made.desk.said(StatementFailed)
+    found = made.harness.said(StatementFailed)
     return [fact.code for fact in found if fact.reason != LOST]
 
 
@@ -61,7 +61,7 @@ def test_good_records_come_out_and_the_dead_lie_apart(made: MemoryStatement) -> 
     made.produce("good", "good", "dead", "less", "good", "dead")
     made.settle()
     assert made.wrong() == []
-    (fact,) = made.desk.said(StatementActivated)
+    (fact,) = made.harness.said(StatementActivated)
     assert (fact.incarnation, fact.schema_id, fact.positions) == (1, 9, {"0": 0, "1": 0})
     assert is_writer(fact.principal, NAME)
     assert {one.principal for one in made.east.bindings} == {fact.principal}
@@ -84,7 +84,7 @@ def test_a_topic_that_is_ahead_of_the_other_takes_nothing_from_it(made: MemorySt
 def test_where_a_batch_ended_is_where_the_next_start_reads_from(made: MemoryStatement) -> None:
     made.produce(*["less"] * 6)
     made.settle()
-    assert made.desk.said(StatementAdvanced)[-1].positions == {"0": 3, "1": 3}
+    assert made.harness.said(StatementAdvanced)[-1].positions == {"0": 3, "1": 3}
     made.engine.die()
     # reported in one look, started in the next one
     made.reconcile()
@@ -103,12 +103,12 @@ def test_where_a_batch_ended_is_where_the_next_start_reads_from(made: MemoryStat
 def test_records_that_are_gone_before_they_were_read_close_it(made: MemoryStatement) -> None:
     made.produce("good", "good")
     made.settle()
-    made.desk.direct(Desired.PAUSED)
+    made.harness.direct(Desired.PAUSED)
     made.settle()
     made.produce("good", "good")
     for partition in made.east.topics[STREAM].partitions:
         partition.expire(2)
-    made.desk.direct(Desired.RUNNING)
+    made.harness.direct(Desired.RUNNING)
     made.settle()
     assert codes(made) == ["source_gap"]
     assert made.east.bindings == set()
@@ -118,7 +118,7 @@ def test_who_begins_at_the_latest_goes_on_from_there_after_a_crash(
     made: MemoryStatement, crashes: Crashes
 ) -> None:
     made.produce("good", "good")
-    made.desk.add(begin=Begin.LATEST, **{"end/0": "1", "end/1": "1"})
+    made.harness.add(begin=Begin.LATEST, **{"end/0": "1", "end/1": "1"})
     crashes.place = "statement-after-start"
     look(made)
     made.produce("good", "good")
@@ -131,18 +131,18 @@ def test_who_begins_at_the_latest_goes_on_from_there_after_a_crash(
 def test_a_statement_that_is_dropped_leaves_its_topic(made: MemoryStatement) -> None:
     made.produce("good")
     made.settle()
-    made.desk.direct(Desired.REMOVED)
+    made.harness.direct(Desired.REMOVED)
     made.settle()
-    assert made.desk.statement.state is StatementState.DROPPED
-    assert len(made.desk.said(StatementHalted)) == 1
+    assert made.harness.statement.state is StatementState.DROPPED
+    assert len(made.harness.said(StatementHalted)) == 1
     assert made.east.bindings == set()
     assert OUT in made.east.topics
 
 
 def dropped(made: MemoryStatement) -> None:
-    made.desk.direct(Desired.REMOVED)
+    made.harness.direct(Desired.REMOVED)
     made.settle()
-    assert made.desk.statement.is_over
+    assert made.harness.statement.is_over
 
 
 def test_one_that_was_dropped_comes_back_to_its_topics_and_goes_on(made: MemoryStatement) -> None:
@@ -150,14 +150,14 @@ def test_one_that_was_dropped_comes_back_to_its_topics_and_goes_on(made: MemoryS
     made.settle()
     dropped(made)
     made.produce("good", "dead")
-    found = made.desk.come_back(made.east)
+    found = made.harness.come_back(made.east)
     assert found.evidence["found"] == "what it filled before"
     ends = {name: end for name, end in found.evidence.items() if "/" in name}
     begins = {"begin/0": "0", "begin/1": "0"}
     assert ends == {**begins, "end/0": "2", "end/1": "0", "dead/0": "0", "dead/1": "1"}
     made.settle()
     assert made.wrong() == []
-    assert made.desk.statement.incarnation == 2
+    assert made.harness.statement.incarnation == 2
 
 
 def test_it_comes_back_to_a_stream_that_was_made_again(made: MemoryStatement) -> None:
@@ -169,7 +169,7 @@ def test_it_comes_back_to_a_stream_that_was_made_again(made: MemoryStatement) ->
     made.settle()
     assert codes(made) == ["source_recreated"]
     dropped(made)
-    assert made.desk.come_back(made.east).code == ""
+    assert made.harness.come_back(made.east).code == ""
     made.settle()
     assert codes(made) == ["source_recreated"]
     out, dead = (made.east.topics[name].partitions for name in (OUT, DEAD))
@@ -192,7 +192,7 @@ def test_it_comes_back_to_a_stream_that_was_made_again_and_begins_later(
     made.produce("good", "good", "good", "good")
     for partition in made.east.topics[STREAM].partitions:
         partition.expire(1)
-    assert made.desk.come_back(made.east).code == ""
+    assert made.harness.come_back(made.east).code == ""
     made.settle()
     assert codes(made) == []
     out = made.east.topics[OUT].partitions
@@ -202,15 +202,15 @@ def test_it_comes_back_to_a_stream_that_was_made_again_and_begins_later(
 def test_it_comes_back_where_somebody_else_has_written(made: MemoryStatement) -> None:
     made.produce("good", "good")
     made.settle()
-    made.desk.direct(Desired.PAUSED)
+    made.harness.direct(Desired.PAUSED)
     made.settle()
     for partition in made.east.topics[OUT].partitions:
         partition.append(b"strange")
-    made.desk.direct(Desired.RUNNING)
+    made.harness.direct(Desired.RUNNING)
     made.settle()
     assert codes(made) == ["destination_foreign"]
     dropped(made)
-    made.desk.come_back(made.east)
+    made.harness.come_back(made.east)
     made.produce("good", "good")
     made.settle()
     assert codes(made) == ["destination_foreign"]
@@ -221,16 +221,16 @@ def test_it_comes_back_where_somebody_else_has_written(made: MemoryStatement) ->
 def test_it_comes_back_behind_a_gap_that_it_cannot_close(made: MemoryStatement) -> None:
     made.produce("good", "good")
     made.settle()
-    made.desk.direct(Desired.PAUSED)
+    made.harness.direct(Desired.PAUSED)
     made.settle()
     made.produce("good", "good", "good", "good")
     for partition in made.east.topics[STREAM].partitions:
         partition.expire(2)
-    made.desk.direct(Desired.RUNNING)
+    made.harness.direct(Desired.RUNNING)
     made.settle()
     assert codes(made) == ["source_gap"]
     dropped(made)
-    made.desk.come_back(made.east)
+    made.harness.come_back(made.east)
     made.settle()
     assert codes(made) == ["source_gap"]
     assert [len(one.records) for one in made.east.topics[OUT].partitions] == [2, 2]
@@ -245,7 +245,7 @@ def test_a_stream_that_lost_records_is_gone_on_with_from_its_latest(made: Memory
     made.settle()
     assert codes(made) == ["source_truncated"]
     dropped(made)
-    made.desk.come_back(made.east, Begin.LATEST)
+    made.harness.come_back(made.east, Begin.LATEST)
     made.settle()
     made.produce("good", "good")
     made.settle()
@@ -260,13 +260,13 @@ def test_a_life_in_between_that_never_ran_forgets_nothing(made: MemoryStatement)
     for topic in (OUT, DEAD):
         for partition in made.east.topics[topic].partitions:
             partition.expire(partition.end)
-    made.desk.come_back(made.east)
+    made.harness.come_back(made.east)
     made.engine.start = refusing  # type: ignore[method-assign]
     made.settle()
     assert "engine_full" in codes(made)
     dropped(made)
     del made.engine.start  # type: ignore[method-assign]
-    made.desk.come_back(made.east)
+    made.harness.come_back(made.east)
     made.produce("good", "dead")
     made.settle()
     out, dead = (made.east.topics[name].partitions for name in (OUT, DEAD))
@@ -280,7 +280,7 @@ def test_from_the_latest_on_every_later_record_comes_out(made: MemoryStatement) 
     dropped(made)
     for partition in made.east.topics[STREAM].partitions:
         partition.cut(1)
-    made.desk.come_back(made.east, Begin.LATEST)
+    made.harness.come_back(made.east, Begin.LATEST)
     made.produce(*["good"] * 6)
     made.engine.die()
     made.settle()
@@ -291,13 +291,13 @@ def test_a_destination_that_goes_before_it_comes_back_is_told(made: MemoryStatem
     made.produce("good", "good")
     made.settle()
     dropped(made)
-    made.desk.come_back(made.east)
+    made.harness.come_back(made.east)
     made.east.delete_topic(OUT)
     made.settle()
     assert codes(made) == ["destination_lost"]
     dropped(made)
     made.east.delete_topic(DEAD)
-    made.desk.come_back(made.east)
+    made.harness.come_back(made.east)
     made.settle()
     assert made.wrong() == []
 
@@ -307,31 +307,32 @@ def test_a_table_comes_back_only_as_it_was(made: MemoryStatement) -> None:
     made.produce("good", "good")
     made.settle()
     dropped(made)
-    assert made.desk.come_back(made.east, sql=table).code == "rows_differ"
+    assert made.harness.come_back(made.east, sql=table).code == "rows_differ"
     made.east.delete_topic(OUT)
     made.east.delete_topic(DEAD)
-    made.desk.add(sql=table)
+    made.harness.add(sql=table)
     made.settle()
     dropped(made)
-    differs = made.desk.come_back(made.east, sql=f"{table} WHERE ip = 'x'")
+    differs = made.harness.come_back(made.east, sql=f"{table} WHERE ip = 'x'")
     assert differs.code == "rows_differ"
     assert "made with another text" in differs.reason
     assert f"delete {OUT} and {DEAD}" in differs.reason
-    assert made.desk.come_back(made.east, sql="SELECT ip FROM east.clicks").code == "rows_differ"
-    assert made.desk.come_back(made.east).code == ""
+    assert made.harness.come_back(made.east, sql="SELECT ip FROM east.clicks").code == "rows_differ"
+    assert made.harness.come_back(made.east).code == ""
     made.settle()
     assert made.wrong() == []
     dropped(made)
     made.produce("good", "good")
     for partition in made.east.topics[STREAM].partitions:
         partition.expire(2)
-    differs = made.desk.come_back(made.east)
+    differs = made.harness.come_back(made.east)
     assert differs.code == "rows_differ"
     assert f"before {STREAM} lost records" in differs.reason
     made.east.delete_topic(STREAM)
     made.east.create_topic(STREAM, 2, {})
     assert (
-        f"of a topic {STREAM} that is not the present one" in made.desk.come_back(made.east).reason
+        f"of a topic {STREAM} that is not the present one"
+        in made.harness.come_back(made.east).reason
     )
 
 
@@ -340,24 +341,24 @@ def test_it_goes_on_with_the_same_stream_alone_and_in_its_own_topic(made: Memory
     made.settle()
     dropped(made)
     other = StatementAdded(
-        meta=made.desk.meta(NAME, "other", 0, correlation=NAME), statement=NAME, sql="",
+        meta=made.harness.meta(NAME, "other", 0, correlation=NAME), statement=NAME, sql="",
         stream="east.others", destination=OUT,
     )  # fmt: skip
-    found = destination_free(other, made.east, made.desk.statement, made.east, made.east)
+    found = destination_free(other, made.east, made.harness.statement, made.east, made.east)
     assert (found.code, "east.others" in found.reason) == ("stream_differs", True)
     made.east.delete_topic(OUT)
-    assert made.desk.come_back(made.east).evidence["topic"] == DEAD
+    assert made.harness.come_back(made.east).evidence["topic"] == DEAD
     made.east.create_topic(OUT, 2, {})
-    assert made.desk.come_back(made.east).code == "target_taken"
+    assert made.harness.come_back(made.east).code == "target_taken"
 
 
 def test_a_grant_that_ends_while_it_starts_is_noticed_before_anything_is_read(
     made: MemoryStatement,
 ) -> None:
     made.produce("good")
-    made.desk.quarantine(on=True)
-    cut = made.desk.image
-    made.desk.quarantine(on=False)
+    made.harness.quarantine(on=True)
+    cut = made.harness.image
+    made.harness.quarantine(on=False)
     made.latest = lambda: cut
     made.reconcile()
     assert made.engine.queries == []
@@ -371,9 +372,9 @@ def test_a_grant_that_ends_while_a_start_is_planned_is_given_no_right(
     made: MemoryStatement,
 ) -> None:
     made.produce("good")
-    made.desk.quarantine(on=True)
-    cut = made.desk.image
-    made.desk.quarantine(on=False)
+    made.harness.quarantine(on=True)
+    cut = made.harness.image
+    made.harness.quarantine(on=False)
     room, grant = made.engine.require_room, made.east.grant
     rights: list[Binding] = []
 
@@ -395,14 +396,14 @@ def test_a_grant_that_ends_while_a_start_is_planned_is_given_no_right(
 def test_a_quarantine_ends_it_and_a_release_lets_it_go_on(made: MemoryStatement) -> None:
     made.produce("good")
     made.settle()
-    made.desk.quarantine(on=True)
+    made.harness.quarantine(on=True)
     made.settle()
     assert codes(made) == ["domain_quarantined"]
     assert made.east.bindings == set()
     made.produce("good")
     made.settle()
     assert len(made.engine.living()) == 0
-    made.desk.quarantine(on=False)
+    made.harness.quarantine(on=False)
     made.settle()
     assert made.wrong() == []
     # its start takes a while, in which it is not in quarantine any more
@@ -412,9 +413,9 @@ def test_a_quarantine_ends_it_and_a_release_lets_it_go_on(made: MemoryStatement)
 def test_after_a_release_it_is_looked_at_like_any_other(made: MemoryStatement) -> None:
     """It was waited for without an end: a query that died then was never started again."""
     made.settle()
-    made.desk.quarantine(on=True)
+    made.harness.quarantine(on=True)
     made.settle()
-    made.desk.quarantine(on=False)
+    made.harness.quarantine(on=False)
     made.settle()
     made.engine.die()
     made.produce("good")
@@ -435,19 +436,19 @@ def test_rows_that_would_be_others_by_a_new_schema_stop_a_table(
     made: MemoryStatement, *, comes_back: bool
 ) -> None:
     table = f"SELECT * FROM TABLE({STREAM})"
-    made.desk.add(sql=table)
+    made.harness.add(sql=table)
     made.produce("good", "good")
     made.settle()
     renamed = {**CLICK, "fields": [{"name": "host", "type": "string", "aliases": ["ip"]}]}
     made.registry.subjects[f"{STREAM}-value"][8] = json.dumps(renamed)
     if comes_back:
         dropped(made)
-        assert made.desk.come_back(made.east, sql=table).code == ""
+        assert made.harness.come_back(made.east, sql=table).code == ""
     else:
         made.controller = made.new_controller()
         made.engine.die()
     made.settle()
-    fault = made.desk.said(StatementFailed)[-1]
+    fault = made.harness.said(StatementFailed)[-1]
     assert (fault.code, fault.retriable) == ("rows_differ", False)
     assert "Click.host is ip of earlier records" in fault.reason
     assert made.engine.living() == []
@@ -470,26 +471,26 @@ def test_what_an_earlier_text_read_is_fenced_as_well(made: MemoryStatement) -> N
     left = Binding(f"mesh.sql.{NAME}.0123abcd", Operation.READ, Resource.TOPIC, "east.old-table")
     other = Binding("mesh.sql.east.other.0123abcd", Operation.READ, Resource.TOPIC, STREAM)
     made.east.bindings |= {left, other}
-    made.desk.direct(Desired.PAUSED)
+    made.harness.direct(Desired.PAUSED)
     made.settle()
     assert made.east.bindings == {other}
 
 
 def test_a_failure_after_it_stood_still_is_overcome(made: MemoryStatement) -> None:
     made.settle()
-    made.desk.direct(Desired.PAUSED)
+    made.harness.direct(Desired.PAUSED)
     made.settle()
-    statement = made.desk.statement
+    statement = made.harness.statement
     fault = {"statement": NAME, "generation": statement.generation, "retriable": True}
-    made.desk.report(
+    made.harness.report(
         StatementFailed(
-            meta=made.desk.meta(NAME, "late", 0, correlation=NAME), code="c", reason="r", **fault
+            meta=made.harness.meta(NAME, "late", 0, correlation=NAME), code="c", reason="r", **fault
         )
     )
-    assert made.desk.statement.state is StatementState.FAILED
+    assert made.harness.statement.state is StatementState.FAILED
     made.settle()
-    assert made.desk.statement.state is StatementState.STOPPED
-    assert len(made.desk.said(StatementHalted)) == 2
+    assert made.harness.statement.state is StatementState.STOPPED
+    assert len(made.harness.said(StatementHalted)) == 2
 
 
 def test_what_never_ran_leaves_no_mark_when_it_is_dropped(made: MemoryStatement) -> None:
@@ -499,9 +500,9 @@ def test_what_never_ran_leaves_no_mark_when_it_is_dropped(made: MemoryStatement)
     made.engine.start = refusing  # type: ignore[method-assign]
     made.settle()
     assert OUT in made.east.topics
-    made.desk.direct(Desired.REMOVED)
+    made.harness.direct(Desired.REMOVED)
     made.settle()
-    assert made.desk.statement.state is StatementState.DROPPED
+    assert made.harness.statement.state is StatementState.DROPPED
     assert made.east.bindings == set()
 
 
@@ -512,13 +513,13 @@ def refusing(_: object) -> None:
 def test_a_quarantine_does_not_wait_for_the_next_try(made: MemoryStatement) -> None:
     made.settle()
     table = made.east.topics.pop(STREAM)
-    made.desk.direct(Desired.PAUSED)
-    made.desk.direct(Desired.RUNNING)
+    made.harness.direct(Desired.PAUSED)
+    made.harness.direct(Desired.RUNNING)
     made.controller = made.new_controller(retry_first=1000, retry_most=1000)
     made.reconcile()
     assert codes(made) == ["source_missing"]
     made.east.topics[STREAM] = table
-    made.desk.quarantine(on=True)
+    made.harness.quarantine(on=True)
     made.reconcile()
     assert codes(made) == ["source_missing", "domain_quarantined"]
 
@@ -540,14 +541,14 @@ def test_what_nobody_thought_of_is_told_and_tried_again(
 
 def test_a_dead_letter_topic_with_other_partitions_is_named(made: MemoryStatement) -> None:
     made.settle()
-    made.desk.direct(Desired.PAUSED)
+    made.harness.direct(Desired.PAUSED)
     made.settle()
     made.east.topics.pop(DEAD)
     made.east.create_topic(DEAD, 3, {})
-    made.desk.direct(Desired.RUNNING)
+    made.harness.direct(Desired.RUNNING)
     made.settle()
     assert codes(made) == ["partitions_differ"]
-    assert DEAD in made.desk.said(StatementFailed)[0].reason
+    assert DEAD in made.harness.said(StatementFailed)[0].reason
 
 
 def test_topics_that_are_emptied_while_it_stands_still_are_not_filled_again(
@@ -558,14 +559,14 @@ def test_topics_that_are_emptied_while_it_stands_still_are_not_filled_again(
     made.engine.take()
     for topic in (OUT, DEAD):
         made.engine.land(topic)
-    made.desk.direct(Desired.PAUSED)
+    made.harness.direct(Desired.PAUSED)
     made.reconcile()
-    halted = made.desk.said(StatementHalted)[-1]
+    halted = made.harness.said(StatementHalted)[-1]
     assert (halted.written, halted.dead) == ({"0": 3, "1": 3}, {"0": 2, "1": 2})
     for topic in (OUT, DEAD):
         for partition in made.east.topics[topic].partitions:
             partition.expire(partition.end)
-    made.desk.direct(Desired.RUNNING)
+    made.harness.direct(Desired.RUNNING)
     made.produce("good")
     made.settle()
     assert sum(len(one.records) for one in made.east.topics[OUT].partitions) == 1
@@ -743,27 +744,29 @@ def test_a_second_crash_finds_dead_letters_behind_later_ones(alone: MemoryStatem
 
 def add_again(made: MemoryStatement) -> None:
     """As a person does: what the log does not know as the statement's has to be deleted."""
-    if made.desk.come_back(made.east).code == "target_taken":
+    if made.harness.come_back(made.east).code == "target_taken":
         for topic in (OUT, DEAD):
             made.east.delete_topic(topic)
-        made.desk.add()
+        made.harness.add()
 
 
 def happen(made: MemoryStatement, step: str) -> None:
-    statement = made.desk.statement
+    statement = made.harness.statement
     match step:
         case "good" | "dead" | "less":
             made.produce(step, step, step)
         case "stop" if statement.desired is Desired.RUNNING:
-            made.desk.direct(Desired.PAUSED)
+            made.harness.direct(Desired.PAUSED)
         case "start" if statement.desired is Desired.PAUSED:
-            made.desk.direct(Desired.RUNNING)
+            made.harness.direct(Desired.RUNNING)
         case "drop" if statement.stands:
-            made.desk.direct(Desired.REMOVED)
+            made.harness.direct(Desired.REMOVED)
         case "add" if statement.is_over:
             add_again(made)
         case "update" if statement.stands:
-            made.desk.update(f"SELECT ip FROM {STREAM} WHERE ip <> '{made.desk.image.offset}'")
+            made.harness.update(
+                f"SELECT ip FROM {STREAM} WHERE ip <> '{made.harness.image.offset}'"
+            )
         case "registry":
             made.registry.down = not made.registry.down
         case _:

@@ -13,21 +13,21 @@ from processors.controllers.topics import product_topics
 from processors.controllers.topics.drift_reporter import MOST, WINDOW_S, DriftReporter
 from processors.controllers.topics.product_topics import ProductTopics
 from self_service.cli.mesh.failures import failures, missing_topics
-from tests import paper_story as story
-from tests.connectors.memory import PaperLeadership
+from tests import sample_history as story
+from tests.connectors.memory import MemoryLeadership
 from tests.links.memory import MemoryCluster
-from tests.paper_log import PaperLog
+from tests.memory_log import MemoryLog
 
 PRODUCT, TOPIC = "east.users", "east.users"
 
 
 class World:
-    """East in memory, and the look over a log on paper; `time` in seconds."""
+    """East in memory, and the look over a log in memory; `time` in seconds."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        self.log, self.time = PaperLog(), 1000.0
+        self.log, self.time = MemoryLog(), 1000.0
         story.published(self.log)
-        self.east, self.leadership = MemoryCluster("east"), PaperLeadership(self.log)
+        self.east, self.leadership = MemoryCluster("east"), MemoryLeadership(self.log)
         self.east.create_topic(TOPIC, 1, {})
         patch.setattr(product_topics.time, "monotonic", lambda: self.time)
         self.topics = ProductTopics()

@@ -20,10 +20,10 @@ from projections.identity import Cluster
 from projections.image import Image
 from projections.links import State
 from spark_streams.errors import CopyError
-from tests import paper_story as story
-from tests.connectors.memory import PaperLeadership
+from tests import sample_history as story
+from tests.connectors.memory import MemoryLeadership
 from tests.links.memory import QUICK, MemoryLink, MemoryLogs
-from tests.paper_log import PaperLog
+from tests.memory_log import MemoryLog
 
 OWN = {
     "registry_url": "http://west.invalid/apis/ccompat/v7",
@@ -273,9 +273,9 @@ def test_a_copy_whose_ids_mean_something_else_there_never_starts() -> None:
     told.fault = DIFFERS
     link = linked(told)
     link.settle()
-    [failed] = link.desk.said(LinkFailed)
+    [failed] = link.harness.said(LinkFailed)
     assert (failed.code, failed.retriable) == ("registry_differs", False)
-    assert link.desk.said(LinkActivated) == []
+    assert link.harness.said(LinkActivated) == []
     assert told.asked == [("west", link.topic, True)]
 
 
@@ -283,10 +283,10 @@ def test_a_running_copy_stops_when_a_later_id_is_taken_there() -> None:
     told = Told()
     link = linked(told)
     link.settle()
-    assert link.desk.link.state is State.ACTIVE
+    assert link.harness.link.state is State.ACTIVE
     told.fault = DIFFERS
     link.settle()
-    assert [one.code for one in link.desk.said(LinkFailed)] == ["registry_differs"]
+    assert [one.code for one in link.harness.said(LinkFailed)] == ["registry_differs"]
     assert link.engine.states() == {}
 
 
@@ -296,20 +296,20 @@ def test_a_running_copy_goes_on_while_the_registry_is_away() -> None:
     link.settle()
     told.fault = InfrastructureError("no answer", retriable=True)
     link.settle()
-    assert link.desk.said(LinkFailed) == []
-    assert link.desk.link.state is State.ACTIVE
+    assert link.harness.said(LinkFailed) == []
+    assert link.harness.link.state is State.ACTIVE
 
 
 class World:
     """A published product on a cluster with a registry of its own."""
 
     def __init__(self) -> None:
-        self.log, self.told, self.time = PaperLog(), Told(), 100.0
+        self.log, self.told, self.time = MemoryLog(), Told(), 100.0
         story.published(self.log)
         self.topic = self.log.image.catalog[story.PRODUCT].topic
         self.log.operator(ClusterRegistered, **{**story.cluster("east"), **OWN})
         self.log.govern()
-        self.leadership = PaperLeadership(self.log)
+        self.leadership = MemoryLeadership(self.log)
         self.controller = RegistriesController(self.told, clock=lambda: self.time)
 
     def look(self, seconds: float) -> int:

@@ -9,9 +9,9 @@ from mesh_events.errors import InfrastructureError
 from mesh_events.schema.compatibility import Level
 from processors.controllers.topics import schemas
 from processors.controllers.topics.schemas import LOOK_S, SchemasController
-from tests import paper_story as story
-from tests.connectors.memory import PaperLeadership
-from tests.paper_log import PaperLog
+from tests import sample_history as story
+from tests.connectors.memory import MemoryLeadership
+from tests.memory_log import MemoryLog
 
 
 class Rules:
@@ -33,9 +33,9 @@ class Rules:
 
 class World:
     def __init__(self, level: Level = Level.BACKWARD) -> None:
-        self.log, self.rules, self.time = PaperLog(), Rules(level), 100.0
+        self.log, self.rules, self.time = MemoryLog(), Rules(level), 100.0
         story.published(self.log)
-        self.leadership = PaperLeadership(self.log)
+        self.leadership = MemoryLeadership(self.log)
         self.controller = SchemasController(self.rules, clock=lambda: self.time)
 
     def look(self, seconds: float = 1) -> None:

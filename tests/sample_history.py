@@ -1,4 +1,4 @@
-"""Scenes on a paper log: two domains, a product, a request, a grant, and controllers that work.
+"""Scenes on a log in memory: two domains, a product, a request, a grant, and controllers that work.
 
 Domains `east` and `west` have a cluster each, `north` lives on east's. East offers `east.users`;
 `west.app` reads it over a link, `north.app` on the spot.
@@ -17,7 +17,7 @@ from projections.links import Desired, Link
 from projections.links import State as LinkState
 from projections.statements import State as StatementState
 from projections.statements import Statement
-from tests.paper_log import PaperLog, key
+from tests.memory_log import MemoryLog, key
 
 PRODUCT = "east.users"
 LINK = "east.users@west"
@@ -121,7 +121,7 @@ def running(found: Statement, **changes: Any) -> dict[str, Any]:
     }
 
 
-def domains(log: PaperLog) -> None:
+def domains(log: MemoryLog) -> None:
     """A governor starts; clusters, domains and applications are registered."""
     log.start_governor()
     for name in ("east", "west"):
@@ -134,26 +134,26 @@ def domains(log: PaperLog) -> None:
     log.govern()
 
 
-def published(log: PaperLog) -> None:
+def published(log: MemoryLog) -> None:
     """The domains, and the product of east."""
     domains(log)
     log.say(intents.ProductPublished, "east", **product())
     log.govern()
 
 
-def statement_added(log: PaperLog) -> None:
+def statement_added(log: MemoryLog) -> None:
     """A statement over the product."""
     log.say(statements.StatementAdded, "east", **statement())
     log.govern()
 
 
-def connector_added(log: PaperLog) -> None:
+def connector_added(log: MemoryLog) -> None:
     """A connector that captures orders of east's."""
     log.say(connectors.ConnectorAdded, "east", **connector())
     log.govern()
 
 
-def request(log: PaperLog, consumer: str = "west") -> str:
+def request(log: MemoryLog, consumer: str = "west") -> str:
     """The consumer's application asks for the product; returns the id of the request."""
     event = log.make(
         intents.AccessRequested,
@@ -167,27 +167,27 @@ def request(log: PaperLog, consumer: str = "west") -> str:
     return event.meta.id
 
 
-def answer(log: PaperLog, kind: type[Event], asked: str, by: str = "east", **fields: Any) -> None:
+def answer(log: MemoryLog, kind: type[Event], asked: str, by: str = "east", **fields: Any) -> None:
     """Grant, deny or revoke the request `asked`, and let the governor decide."""
     log.say(kind, by, product=PRODUCT, request=asked, **{"reason": "agreed", **fields})
     log.govern()
 
 
-def granted(log: PaperLog, consumer: str = "west", **fields: Any) -> str:
+def granted(log: MemoryLog, consumer: str = "west", **fields: Any) -> str:
     """A request that was granted, with its consequences; returns the id of the request."""
     asked = request(log, consumer)
     answer(log, intents.AccessGranted, asked, **fields)
     return asked
 
 
-def settle(log: PaperLog) -> None:
+def settle(log: MemoryLog) -> None:
     """Governor and controllers work in turns until nothing is left to do."""
     log.govern()
     while keep(log):
         log.govern()
 
 
-def keep(log: PaperLog) -> bool:
+def keep(log: MemoryLog) -> bool:
     """The controllers make the world match once; whether there was anything to do."""
     before, image = len(log.records), log.image
     _issue_credentials(log, image)
@@ -201,7 +201,7 @@ def keep(log: PaperLog) -> bool:
     return len(log.records) > before
 
 
-def rights(log: PaperLog, kind: type[facts.RightsFact], asked: str, **changes: Any) -> int:
+def rights(log: MemoryLog, kind: type[facts.RightsFact], asked: str, **changes: Any) -> int:
     """A controller's report on the rights of a request, about its present generation."""
     access = log.image.access.requests[asked]
     fields = {
@@ -213,7 +213,7 @@ def rights(log: PaperLog, kind: type[facts.RightsFact], asked: str, **changes: A
     return log.report(kind, **{**fields, **changes})
 
 
-def activated(log: PaperLog, name: str = LINK, **changes: Any) -> int:
+def activated(log: MemoryLog, name: str = LINK, **changes: Any) -> int:
     """A controller's report that the link runs, about its present generation."""
     link = log.image.links[name]
     started = link.incarnation + 1
@@ -232,13 +232,13 @@ def activated(log: PaperLog, name: str = LINK, **changes: Any) -> int:
     return log.report(facts.LinkActivated, **{**fields, **changes})
 
 
-def told(log: PaperLog, kind: type[facts.LinkFact], name: str = LINK, **fields: Any) -> int:
+def told(log: MemoryLog, kind: type[facts.LinkFact], name: str = LINK, **fields: Any) -> int:
     """A controller's report on the link, about its present generation unless it is given."""
     generation = log.image.links[name].generation
     return log.report(kind, **{"link": name, "generation": generation, **fields})
 
 
-def _issue_credentials(log: PaperLog, image: Image) -> None:
+def _issue_credentials(log: MemoryLog, image: Image) -> None:
     for (principal, where), wanted in sorted(image.identity.credentials.items()):
         if wanted.issued is None:
             log.report(
@@ -250,7 +250,7 @@ def _issue_credentials(log: PaperLog, image: Image) -> None:
             )
 
 
-def _apply_rights(log: PaperLog, image: Image) -> None:
+def _apply_rights(log: MemoryLog, image: Image) -> None:
     for asked, access in sorted(image.access.requests.items()):
         link = image.links.get(access.link or "")
         away = link is not None and link.desired is Desired.REMOVED
@@ -262,7 +262,7 @@ def _apply_rights(log: PaperLog, image: Image) -> None:
             rights(log, facts.AclRemoved, asked)
 
 
-def _move(log: PaperLog, link: Link) -> None:
+def _move(log: MemoryLog, link: Link) -> None:
     match link.desired:
         case Desired.RUNNING if link.state is LinkState.CREATED:
             activated(log, link.id)
@@ -275,7 +275,7 @@ def _move(log: PaperLog, link: Link) -> None:
             told(log, kind, link.id, topic=link.topic, topic_id="destination-id")
 
 
-def _turn(log: PaperLog, found: Statement) -> None:
+def _turn(log: MemoryLog, found: Statement) -> None:
     if found.state is StatementState.CREATED:
         log.report(statements.StatementActivated, **running(found))
     elif found.state in (StatementState.STOPPING, StatementState.DROPPING):
@@ -283,7 +283,7 @@ def _turn(log: PaperLog, found: Statement) -> None:
         log.report(statements.StatementHalted, **fields)
 
 
-def _connect(log: PaperLog, found: Connector) -> None:
+def _connect(log: MemoryLog, found: Connector) -> None:
     about = {"connector": found.id, "generation": found.generation}
     if found.state is ConnectorState.CREATED:
         more = {"principal": "connect", "run": "run", "tasks": 1, "restarts": 0}

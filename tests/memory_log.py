@@ -1,6 +1,6 @@
-"""A governance log on paper: real signed records in memory, with governor and controllers at hand.
+"""A governance log in memory: real signed records in memory, with governor and controllers at hand.
 
-    log = PaperLog()                          # founded, no governor yet
+    log = MemoryLog()                          # founded, no governor yet
     log.start_governor()
     log.operator(ClusterRegistered, cluster="east", ...)
     log.govern()                              # decides all that can be decided
@@ -110,7 +110,7 @@ def record_of(wire: Wire, offset: int, time: int) -> Record:
 
 
 def sign(event: Event, by: SigningKey, root: str = "root") -> Wire:
-    """The signed record of an event, under the paper log's schema ids and the root of that name."""
+    """The signed record of an event, under the schema ids of the log in memory and a root."""
     return encode(event, SCHEMA_IDS[event.type_name()], by, key(root).public)
 
 
@@ -125,7 +125,7 @@ def resigned(record: Record, by: SigningKey, root: str = "root", **changes: Any)
     return replace(record, headers=headers)
 
 
-class PaperLog:
+class MemoryLog:
     """A log that grows by the methods below; `now` is the append time (ms) of the next record.
 
     `root` is the name of the root's key: another mesh has another one.
@@ -350,7 +350,7 @@ def introduction(number: int, name: str, text: str) -> SchemaIntroduced:
 
 @cache
 def _foundation(root: str) -> tuple[list[Record], int, tuple[int, Image]]:
-    log = PaperLog(founded=False, root=root)
+    log = MemoryLog(founded=False, root=root)
     log.found()
     image = log.image
     return log.records, log.now, (len(log.records), image)

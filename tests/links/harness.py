@@ -1,4 +1,4 @@
-"""A desk in place of the governor: holds the image, takes the controller's facts, gives orders."""
+"""In place of the governor: holds the image, takes the controller's facts, decides."""
 
 import threading
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def meta(identity: str) -> Meta:
     return Meta(id=identity, time=now(), actor="tester", domain="mesh", correlation="none")
 
 
-class Desk:
+class ControllerHarness:
     """A Leadership whose log is a list, over one link from `source` to `target`.
 
     Lanes report at the same time: like the log it takes one record after the other.
