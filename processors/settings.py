@@ -23,7 +23,7 @@ from processors.connect.reachable import ReachableEntry
 from processors.connect.rest import Connect
 from processors.connect.secrets import ConnectSecrets
 from processors.controllers.flows.partition_limit import MOST_PARTITIONS
-from processors.controllers.rights.strangers import LOOK_S
+from processors.controllers.rights.unexpected import LOOK_S
 from processors.lineage.receiver import HttpReceiver
 from processors.own_topics.wanted import Durability
 from processors.registries.rest import RegistryRest
@@ -84,7 +84,7 @@ class WorkerSettings(BaseSettings):
     log_quota_requests: time of one broker thread, in percent, that all logins of intents together
         may take (`SDM_LOG_QUOTA_REQUESTS`); 0 for no quota
     look_s: seconds from one look at a cluster's rights to the next, when nothing was said
-        (`SDM_LOOK_S`); longer than a leadership's lease, see `Strangers`
+        (`SDM_LOOK_S`); longer than a leadership's lease, see `UnexpectedAcls`
     reauth_s: age of a connection at which brokers ask for the login anew, as they are told
         (`SDM_REAUTH_S`)
     tls_ca, tls_certificate: how brokers are reached, see `mesh_events.kafka.transport`; without an

@@ -178,7 +178,7 @@ def _named(own: Iterable[Binding]) -> Iterator[str]:
             yield right.name
 
 
-def of_strangers(
+def unexpected(
     seen: Scene, image: Image, acls: Iterable[Acl], starts: Known | None = None
 ) -> Iterator[Finding]:
     """Rights and denials that the log does not explain, one finding for a principal and a kind.

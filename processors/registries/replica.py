@@ -50,7 +50,7 @@ class RegistryReplica:
         places = ["/subjects", *([f"{self._native}/admin/rules"] if self._native else [])]
         for place in places:
             if self._rest.ask("GET", place) is None:
-                raise self._rest.stranger()
+                raise self._rest.unexpected()
 
     def bring(self, wanted: Version) -> None:
         """Have a version of a subject under its id; what it refers to must be there already.
@@ -80,7 +80,7 @@ class RegistryReplica:
                 raise self._taken(wanted)
             return any(one["subject"] == wanted.subject for one in there)
         except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
-            raise self._rest.stranger() from error
+            raise self._rest.unexpected() from error
 
     def _imported(self, wanted: Version) -> str:
         """Have the schema under its id, of whatever subject; the text that stands there.
@@ -158,7 +158,7 @@ class RegistryReplica:
         try:
             return None if answer is None else answer.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise self._rest.stranger() from error
+            raise self._rest.unexpected() from error
 
 
 def archive(one: Version, text: str) -> bytes:

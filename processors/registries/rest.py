@@ -41,7 +41,7 @@ class RegistryRest:
         try:
             return json.loads(answer)
         except (ValueError, RecursionError) as error:
-            raise self.stranger() from error
+            raise self.unexpected() from error
 
     def call(self, method: str, place: str, *, conflict: bool = False, **more: Any) -> bytes | None:
         """The answer itself; `place` is below the base, or an address of its own."""
@@ -88,7 +88,7 @@ class RegistryRest:
     def _read(self, answer: requests.Response) -> bytes:
         """All of an answer, unpacked; raises InfrastructureError for one that has no end."""
         if answer.headers.get("Content-Encoding", "identity") != "identity":
-            raise self.stranger()
+            raise self.unexpected()
         content, until = bytearray(), time.monotonic() + _TIMEOUT_S
         # what has come by now: a whole piece may never come
         while piece := answer.raw.read1(_PIECE, decode_content=True):
@@ -104,7 +104,7 @@ class RegistryRest:
             retriable=True,
         )
 
-    def stranger(self) -> InfrastructureError:
+    def unexpected(self) -> InfrastructureError:
         """It answers what no registry would."""
         return InfrastructureError(
             f"what answers at {self.url} is no schema registry: give the base of its Confluent "

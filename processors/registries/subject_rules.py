@@ -23,7 +23,7 @@ class SubjectRules:
         try:
             return Level(found.get("compatibilityLevel", Level.NONE))
         except (AttributeError, ValueError) as error:
-            raise self._rest.stranger() from error
+            raise self._rest.unexpected() from error
 
     def set_level(self, subject: str, level: Level) -> None:
         """Give a subject a rule of its own."""

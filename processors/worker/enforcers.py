@@ -28,7 +28,7 @@ from processors.controllers.links.links import LinksController, Mirrors
 from processors.controllers.rights.credentials import CredentialsController
 from processors.controllers.rights.quotas import Budget, QuotasController
 from processors.controllers.rights.rights import RightsController
-from processors.controllers.rights.strangers import Strangers
+from processors.controllers.rights.unexpected import UnexpectedAcls
 from processors.controllers.run_ends import RunEndsController
 from processors.controllers.statements.statements import StatementsController
 from processors.controllers.topics.product_topics import ProductTopics
@@ -82,7 +82,7 @@ def enforcers(
     clusters, connects, gates = Admins(settings.tls), settings.connects(), Gates()
     schemas = SchemaReplication(settings.registry, registry_replica)
     starts = Starts()
-    strangers = Strangers(bootstrap.rights(), settings.drift, settings.look_s, starts)
+    unexpected = UnexpectedAcls(bootstrap.rights(), settings.drift, settings.look_s, starts)
     controllers: list[Controller] = [
         ChecksController(
             clusters,
@@ -102,7 +102,7 @@ def enforcers(
             clusters,
             ThreadedLanes("rights"),
             settings.drift,
-            strangers,
+            unexpected,
             settings.look_s,
             gates,
             ProductTopics(settings.look_s),

@@ -12,7 +12,7 @@ from mesh_events.record import Record
 from mesh_events.signing import SigningKey
 from processors.controllers.flows import fence, starting
 from processors.controllers.rights.rights import RightsController
-from processors.controllers.rights.strangers import Strangers
+from processors.controllers.rights.unexpected import UnexpectedAcls
 from processors.controllers.rows import RowsController
 from processors.governor import governor
 from processors.governor.governor import Governor
@@ -377,7 +377,7 @@ def freezes_end_while_clocks_disagree(patch: pytest.MonkeyPatch) -> None:
 
 @planted
 def rights_that_nobody_granted_stay(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Strangers, "look", lambda *_: None)
+    patch.setattr(UnexpectedAcls, "look", lambda *_: None)
 
 
 @planted

@@ -18,7 +18,7 @@ from processors.controllers.checks import checks
 from processors.controllers.flows import ends, fence, starting
 from processors.controllers.flows import stopping as flow_stopping
 from processors.controllers.links import stopping as link_stopping
-from processors.controllers.rights import credentials, rights, strangers
+from processors.controllers.rights import credentials, rights, unexpected
 from processors.governor import governor, mesh_clock
 from processors.worker import leadership
 from projections.image import Image
@@ -30,7 +30,7 @@ from tests.simulation.world import CLOCK, KEYS, POLICIES, Act, World
 
 ROUNDS = 40
 _PLACES = (governor, credentials, rights, starting, flow_stopping, link_stopping)
-_TIMED = (mesh_clock, leadership, checks, credentials, rights, strangers, fence, lanes, ends)
+_TIMED = (mesh_clock, leadership, checks, credentials, rights, unexpected, fence, lanes, ends)
 """Modules that ask for the time."""
 
 

@@ -20,7 +20,7 @@ from processors.controllers.flows.starts import Starts
 from processors.controllers.links.links import LinksController
 from processors.controllers.rights.credentials import CredentialsController
 from processors.controllers.rights.rights import RightsController
-from processors.controllers.rights.strangers import Strangers
+from processors.controllers.rights.unexpected import UnexpectedAcls
 from processors.controllers.rows import RowsController
 from processors.governor.governor import Governor
 from processors.log.fold_start import Beginning, Start
@@ -117,7 +117,7 @@ class SimWorker:
             ChecksController(admin, registry, self.governor.waiting),
             CredentialsController(admin, Secrets()),  # type: ignore[arg-type]
             RightsController(
-                admin, policy=policy, strangers=Strangers(frozenset(), policy, starts=starts)
+                admin, policy=policy, unexpected=UnexpectedAcls(frozenset(), policy, starts=starts)
             ),
             links,
         ]

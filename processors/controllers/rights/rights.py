@@ -20,7 +20,7 @@ from processors.controllers.checks.checks import Clusters
 from processors.controllers.controller import Leadership, guarded
 from processors.controllers.gates import Gates
 from processors.controllers.lanes import Job, Lanes, SerialLanes, for_a_while, in_turn
-from processors.controllers.rights.strangers import LOOK_S, Strangers
+from processors.controllers.rights.unexpected import LOOK_S, UnexpectedAcls
 from processors.controllers.rights.wishes import current, may_not_read, returned
 from processors.controllers.topics.drift_reporter import DriftReporter
 from processors.controllers.topics.product_topics import ProductTopics
@@ -105,7 +105,7 @@ class RightsController:
         clusters: gives a cluster's admin.
         lanes: how clusters are worked on side by side.
         policy: what is done about rights that the log says are there or gone, and are not.
-        strangers: looks for rights that nobody granted; nobody does without it.
+        unexpected: looks for rights that nobody granted; nobody does without it.
         look_s: seconds from one look at a cluster to the next when no wish changed.
         gates: held while rights that hung on a grant are taken; who gives such rights holds them.
         topics: looks for the topics of products; nobody does without it.
@@ -118,13 +118,13 @@ class RightsController:
         clusters: Clusters,
         lanes: Lanes | None = None,
         policy: Policy = Policy.REPAIR,
-        strangers: Strangers | None = None,
+        unexpected: UnexpectedAcls | None = None,
         look_s: float = LOOK_S,
         gates: Gates | None = None,
         topics: ProductTopics | None = None,
     ) -> None:
         self._clusters, self._lanes = clusters, lanes or SerialLanes()
-        self._policy, self._strangers, self._look_s = policy, strangers, look_s
+        self._policy, self._unexpected, self._look_s = policy, unexpected, look_s
         self._gates, self._topics = gates or Gates(), topics
         self._looked: dict[str, tuple[tuple[object, ...], float]] = {}
         # cluster -> when drift was looked for last, or was to be for the first time
@@ -228,8 +228,8 @@ class RightsController:
             if self._leaves(wish) and (differs := wrong(wish, actual, keep))
         ]
         reporter.left(found, RIGHTS)
-        if self._strangers is not None:
-            self._strangers.look(admin, wishes, reporter)
+        if self._unexpected is not None:
+            self._unexpected.look(admin, wishes, reporter)
         if self._topics is not None:
             self._topics.look(admin, reporter)
         reporter.held()

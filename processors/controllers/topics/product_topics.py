@@ -11,7 +11,7 @@ from mesh_events.facts import DriftKind
 from processors.clusters import drift
 from processors.clusters.drift import Finding
 from processors.clusters.kafka import ClusterAdmin
-from processors.controllers.rights.strangers import LOOK_S
+from processors.controllers.rights.unexpected import LOOK_S
 from processors.controllers.topics.drift_reporter import DriftReporter
 
 

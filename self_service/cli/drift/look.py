@@ -48,7 +48,7 @@ def rights(image: Image, cluster: str, admin: ClusterAdmin) -> list[dict[str, An
     wishes = [wish for wish in desired(image) if wish.cluster == cluster]
     seen = drift.scene(image, cluster, wishes, bootstrap.rights())
     acls = admin.acls()
-    found = [*drift.of_wishes(wishes, acls), *drift.of_strangers(seen, image, acls)]
+    found = [*drift.of_wishes(wishes, acls), *drift.unexpected(seen, image, acls)]
     return [_right(one, image) for one in found]
 
 

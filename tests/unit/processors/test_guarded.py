@@ -16,7 +16,7 @@ from processors.controllers.controller import NotLeaderError, guarded
 from processors.controllers.rights.credentials import CredentialsController
 from processors.controllers.rights.quotas import Budget, QuotasController
 from processors.controllers.rights.rights import RightsController
-from processors.controllers.rights.strangers import Strangers
+from processors.controllers.rights.unexpected import UnexpectedAcls
 from processors.controllers.run_ends import RunEndsController
 from processors.controllers.topics.schemas import SchemasController
 from processors.lineage import receiver
@@ -43,7 +43,7 @@ class OddRest:
 
 
 CONTROLLERS: dict[str, Callable[[Path], Any]] = {
-    "rights": lambda _: RightsController(odd, strangers=Strangers(frozenset())),
+    "rights": lambda _: RightsController(odd, unexpected=UnexpectedAcls(frozenset())),
     "logins": lambda folder: CredentialsController(odd, SecretStore(folder)),
     "quotas": lambda _: QuotasController(odd, Budget(1e6, 100)),
     "schemas": lambda _: SchemasController(OddRules()),  # type: ignore[arg-type]

@@ -27,7 +27,7 @@ from processors.controllers.gates import Gates
 from processors.controllers.lanes import Job, SerialLanes
 from processors.controllers.rights import rights as rights_room
 from processors.controllers.rights.rights import RightsController
-from processors.controllers.rights.strangers import Strangers
+from processors.controllers.rights.unexpected import UnexpectedAcls
 from processors.controllers.topics import drift_reporter
 from projections.access import State
 from projections.drift import Left, all_left
@@ -88,8 +88,8 @@ class World:
 
     def begin(self) -> None:
         """Another worker, which remembers nothing."""
-        strangers = Strangers(bootstrap.rights(), self.policy)
-        self.controller = RightsController(self._admin, None, self.policy, strangers)
+        unexpected = UnexpectedAcls(bootstrap.rights(), self.policy)
+        self.controller = RightsController(self._admin, None, self.policy, unexpected)
 
     def _admin(self, _: Image, name: str) -> Any:
         return self.clusters[name]
@@ -477,8 +477,8 @@ class OneLane(SerialLanes):
 
 def watched(world: World, patch: pytest.MonkeyPatch, meanwhile: Callable[[], None]) -> list[str]:
     """Let something happen while the rights at east are listed; what is asked of east, in order."""
-    strangers = Strangers(bootstrap.rights(), world.policy)
-    world.controller = RightsController(world._admin, OneLane(), world.policy, strangers)
+    unexpected = UnexpectedAcls(bootstrap.rights(), world.policy)
+    world.controller = RightsController(world._admin, OneLane(), world.policy, unexpected)
     rights, acls, withdraw = world.east.rights, world.east.acls, world.east.withdraw
     asked: list[str] = []
 

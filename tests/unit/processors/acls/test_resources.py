@@ -7,7 +7,7 @@ import pytest
 from mesh_events.facts import DriftKind
 from processors import bootstrap
 from processors.clusters import drift
-from processors.clusters.drift import Finding, Scene, of_strangers
+from processors.clusters.drift import Finding, Scene, unexpected
 from processors.clusters.rights import Acl, reader
 from processors.controllers.flows.starts import Starts
 from processors.controllers.rights.wishes import desired
@@ -25,7 +25,7 @@ STARTS.begin(story.LINK, WRITER)
 
 
 def found(*acls: Acl, scene: Scene = EAST) -> list[Finding]:
-    return list(of_strangers(scene, IMAGE, acls, STARTS))
+    return list(unexpected(scene, IMAGE, acls, STARTS))
 
 
 HARMFUL = [

@@ -13,7 +13,7 @@ from mesh_events.facts import DriftKind
 from mesh_events.intents import AccessRevoked
 from processors import bootstrap
 from processors.clusters import drift
-from processors.clusters.drift import Finding, of_strangers, of_wish, of_wishes, wrong
+from processors.clusters.drift import Finding, of_wish, of_wishes, unexpected, wrong
 from processors.clusters.rights import Acl, Binding, Operation, Resource, Wish, reader
 from processors.connect.principals import offsets_of, principal_of
 from processors.controllers.flows.starts import Starts
@@ -86,7 +86,7 @@ def allowed(acls: Iterable[Acl], principal: str, operation: str, topic: str) -> 
 @given(st.sets(STRANGE, max_size=6))
 def test_whoever_can_do_more_than_the_log_says_is_found(strange: set[Acl]) -> None:
     acls = GOOD | strange
-    found = {one.principal for one in of_strangers(EAST, IMAGE, acls)}
+    found = {one.principal for one in unexpected(EAST, IMAGE, acls)}
     for principal in NAMES:
         for topic in EAST.topics:
             for operation in ("read", "write", "alter", "delete", "alter-configs"):
@@ -97,7 +97,7 @@ def test_whoever_can_do_more_than_the_log_says_is_found(strange: set[Acl]) -> No
 
 @given(st.sets(STRANGE, max_size=6))
 def test_what_the_log_explains_or_what_is_not_the_meshs_is_not_found(strange: set[Acl]) -> None:
-    for one in of_strangers(EAST, IMAGE, GOOD | strange):
+    for one in unexpected(EAST, IMAGE, GOOD | strange):
         assert not one.acls & GOOD
         for acl in one.acls:
             if acl.resource != "topic":
@@ -110,7 +110,7 @@ def test_what_the_log_explains_or_what_is_not_the_meshs_is_not_found(strange: se
 def test_only_rights_by_name_of_the_meshs_own_principals_may_be_withdrawn(
     strange: set[Acl],
 ) -> None:
-    for one in of_strangers(EAST, IMAGE, GOOD | strange):
+    for one in unexpected(EAST, IMAGE, GOOD | strange):
         for acl in one.repairable:
             assert acl.principal in {"east", "west", "north", "west.app", "north.app"}
             assert acl not in GOOD
@@ -173,7 +173,7 @@ def test_a_right_that_is_called_off_is_told_as_returned_and_not_as_ungranted() -
     seen = drift.scene(image, access.cluster, wishes)
     back = {Acl.of(binding) for binding in reader(access.application, access.topic)}
     known = {Acl.of(binding) for binding in seen.known}
-    assert not list(of_strangers(seen, image, back | known))
+    assert not list(unexpected(seen, image, back | known))
     [found] = of_wishes(wishes, back | known)
     assert (found.kind, found.acls) == (DriftKind.RIGHT_RETURNED, back)
 
@@ -196,7 +196,7 @@ READER = next(one for one in WISHES if one.wanted and one.bindings & reader("wes
 def test_a_denial_that_takes_from_a_known_right_is_found(denial: Acl) -> None:
     wishes = [one for one in WISHES if one.cluster == READER.cluster]
     seen = drift.scene(IMAGE, READER.cluster, wishes)
-    [found] = of_strangers(seen, IMAGE, [denial])
+    [found] = unexpected(seen, IMAGE, [denial])
     assert found.kind is DriftKind.FOREIGN_DENIAL
 
 
@@ -212,21 +212,21 @@ def test_a_denial_that_takes_from_a_known_right_is_found(denial: Acl) -> None:
 )
 def test_a_denial_of_what_nobody_may_is_none_of_the_meshs_business(denial: Acl) -> None:
     wishes = [one for one in WISHES if one.cluster == READER.cluster]
-    assert not list(of_strangers(drift.scene(IMAGE, READER.cluster, wishes), IMAGE, [denial]))
+    assert not list(unexpected(drift.scene(IMAGE, READER.cluster, wishes), IMAGE, [denial]))
 
 
 def test_a_denial_to_describe_takes_the_reading_too() -> None:
     denial = Acl("mesh.governor", "describe", "topic", "mesh.governance", denies=True)
-    [found] = of_strangers(EAST, IMAGE, [denial])
+    [found] = unexpected(EAST, IMAGE, [denial])
     assert found.kind is DriftKind.FOREIGN_DENIAL
 
 
 def test_a_prefix_is_more_than_the_topic_of_that_name() -> None:
     wide = Acl("north.app", "read", "topic", TOPIC, prefixed=True)
-    [found] = of_strangers(EAST, IMAGE, [wide])
+    [found] = unexpected(EAST, IMAGE, [wide])
     assert (found.kind, found.acls) == (DriftKind.UNGRANTED_RIGHT, {wide})
     ending = replace(EAST, topics=frozenset({"east.users-"}))
-    [found] = of_strangers(ending, IMAGE, [replace(wide, name="east.users-")])
+    [found] = unexpected(ending, IMAGE, [replace(wide, name="east.users-")])
     assert not found.repairable
 
 
@@ -234,7 +234,7 @@ def test_a_prefix_is_more_than_the_topic_of_that_name() -> None:
 def test_what_runs_may_read_its_source_and_do_nothing_else_with_it(operation: str) -> None:
     image = started(state=State.ACTIVE, principal=WRITER)
     more = Acl(WRITER, operation, "topic", TOPIC)
-    [found] = of_strangers(EAST, image, [*rights_of(WRITER), more])
+    [found] = unexpected(EAST, image, [*rights_of(WRITER), more])
     assert (found.kind, found.acls) == (DriftKind.UNGRANTED_RIGHT, {more})
 
 
@@ -249,18 +249,18 @@ def test_what_runs_may_read_its_source_and_do_nothing_else_with_it(operation: st
 def test_a_denial_that_shuts_out_what_runs_is_found(denial: Acl) -> None:
     image = started(state=State.ACTIVE, principal=WRITER)
     rights = [*rights_of(WRITER), Acl(WRITER, "read", "group", WRITER)]
-    [found] = of_strangers(EAST, image, [*rights, denial])
+    [found] = unexpected(EAST, image, [*rights, denial])
     assert (found.kind, found.acls) == (DriftKind.FOREIGN_DENIAL, {denial})
-    assert not list(of_strangers(EAST, image, [*rights, replace(denial, principal="nobody")]))
+    assert not list(unexpected(EAST, image, [*rights, replace(denial, principal="nobody")]))
 
 
 def test_a_links_writer_may_do_what_it_does_at_its_own_ends_only() -> None:
     image, ends = started(state=State.ACTIVE, principal=WRITER), set(rights_of(WRITER))
-    assert not list(of_strangers(EAST, image, ends))
-    assert not list(of_strangers(EAST, image, ends, Starts()))
-    [found] = of_strangers(EAST, image, [Acl(WRITER, "read", "topic", "mesh.governance")])
+    assert not list(unexpected(EAST, image, ends))
+    assert not list(unexpected(EAST, image, ends, Starts()))
+    [found] = unexpected(EAST, image, [Acl(WRITER, "read", "topic", "mesh.governance")])
     assert found.kind is DriftKind.UNGRANTED_RIGHT
-    [found] = of_strangers(EAST, image, [Acl(f"{WRITER}x", "read", "topic", TOPIC)])
+    [found] = unexpected(EAST, image, [Acl(f"{WRITER}x", "read", "topic", TOPIC)])
     assert found.kind is DriftKind.FOREIGN_RIGHT
 
 
@@ -272,10 +272,10 @@ def test_a_strangers_right_on_the_positions_of_a_domains_sources_is_found() -> N
     scene = drift.scene(log.image, "east", desired(log.image), bootstrap.rights())
     [source] = log.image.connectors.values()
     own = Acl(principal_of(source.id), "write", "topic", offsets_of("east"))
-    assert not list(of_strangers(scene, log.image, [own]))
-    [found] = of_strangers(scene, log.image, [replace(own, principal="mallory")])
+    assert not list(unexpected(scene, log.image, [own]))
+    [found] = unexpected(scene, log.image, [replace(own, principal="mallory")])
     assert found.kind is DriftKind.FOREIGN_RIGHT
-    [found] = of_strangers(scene, log.image, [replace(own, principal="east")])
+    [found] = unexpected(scene, log.image, [replace(own, principal="east")])
     assert found.kind is DriftKind.UNGRANTED_RIGHT
 
 
@@ -289,8 +289,8 @@ def test_a_sinks_right_on_the_positions_of_sources_is_found() -> None:
     sink = replace(source, config={"topics": TOPIC})
     image = log.image._replace(connectors=log.image.connectors.set(source.id, sink))
     own = Acl(principal_of(source.id), "read", "topic", TOPIC)
-    assert not list(of_strangers(scene, image, [own]))
-    [found] = of_strangers(scene, image, [replace(own, name=offsets_of("east"))])
+    assert not list(unexpected(scene, image, [own]))
+    [found] = unexpected(scene, image, [replace(own, name=offsets_of("east"))])
     assert found.kind is DriftKind.UNGRANTED_RIGHT
 
 
@@ -308,7 +308,7 @@ def test_a_connectors_config_is_read_once_in_a_look(monkeypatch: pytest.MonkeyPa
     read, real = list[object](), config.reads
     monkeypatch.setattr(config, "reads", lambda given: read.append(given) or real(given))
     rights = [Acl(principal_of(source.id), "read", "topic", name) for name in topics]
-    assert not list(of_strangers(scene, image, rights))
+    assert not list(unexpected(scene, image, rights))
     assert len(read) == 1
 
 
@@ -316,14 +316,14 @@ def test_a_login_that_is_only_called_like_a_links_writer_is_found_and_its_rights
     None
 ):
     """The log knows the link, and no start of it had that name."""
-    [found] = of_strangers(EAST, IMAGE, rights_of(WRITER), Starts())
+    [found] = unexpected(EAST, IMAGE, rights_of(WRITER), Starts())
     assert found.kind is DriftKind.UNGRANTED_RIGHT
     assert found.repairable == [acl for acl in sorted(rights_of(WRITER)) if acl.operation == "read"]
 
 
 @pytest.mark.parametrize("flow", ["mesh.link.east.people@west", "mesh.sql.east.users@west"])
 def test_a_login_that_is_called_after_nothing_on_the_log_is_a_stranger(flow: str) -> None:
-    [found] = of_strangers(EAST, IMAGE, rights_of(f"{flow}.0123abcd"), Starts())
+    [found] = unexpected(EAST, IMAGE, rights_of(f"{flow}.0123abcd"), Starts())
     assert found.kind is DriftKind.FOREIGN_RIGHT
     assert not found.repairable
 
@@ -332,25 +332,25 @@ def test_a_start_that_is_under_way_explains_its_rights_until_they_are_withdrawn(
     starts, other = Starts(), f"mesh.link.{story.LINK}.0123abce"
     starts.begin(story.LINK, WRITER)
     starts.begin(story.LINK, other)
-    assert not list(of_strangers(EAST, IMAGE, [*rights_of(WRITER), *rights_of(other)], starts))
+    assert not list(unexpected(EAST, IMAGE, [*rights_of(WRITER), *rights_of(other)], starts))
     starts.keep(story.LINK, other)
-    assert list(of_strangers(EAST, IMAGE, rights_of(WRITER), starts))
-    assert not list(of_strangers(EAST, IMAGE, rights_of(other), starts))
+    assert list(unexpected(EAST, IMAGE, rights_of(WRITER), starts))
+    assert not list(unexpected(EAST, IMAGE, rights_of(other), starts))
     starts.forget(story.LINK)
-    assert list(of_strangers(EAST, IMAGE, rights_of(other), starts))
+    assert list(unexpected(EAST, IMAGE, rights_of(other), starts))
 
 
 def test_who_does_not_know_what_is_being_started_finds_no_rights_of_a_link_that_may_be() -> None:
-    assert list(of_strangers(EAST, started(state=State.ACTIVE), rights_of(WRITER)))
-    assert not list(of_strangers(EAST, started(state=State.CREATED), rights_of(WRITER)))
+    assert list(unexpected(EAST, started(state=State.ACTIVE), rights_of(WRITER)))
+    assert not list(unexpected(EAST, started(state=State.CREATED), rights_of(WRITER)))
     paused = started(state=State.CREATED, desired=Desired.PAUSED)
-    assert list(of_strangers(EAST, paused, rights_of(WRITER)))
+    assert list(unexpected(EAST, paused, rights_of(WRITER)))
 
 
 def test_a_finding_of_a_very_long_name_is_told_shortly_and_apart_from_others() -> None:
     names = ["m" * 30_000 + end for end in "ab"]
     found: list[Finding] = list(
-        of_strangers(EAST, IMAGE, [Acl(name, "read", "topic", TOPIC) for name in names])
+        unexpected(EAST, IMAGE, [Acl(name, "read", "topic", TOPIC) for name in names])
     )
     assert len({one.subject for one in found}) == 2
     assert all(len(one.subject) < 250 for one in found)
@@ -358,7 +358,7 @@ def test_a_finding_of_a_very_long_name_is_told_shortly_and_apart_from_others() -
 
 def test_half_of_a_surrogate_pair_in_a_very_long_name_ends_no_look() -> None:
     acl = Acl("m" * 300 + "\ud800", "read", "topic", TOPIC)
-    (found,) = of_strangers(EAST, IMAGE, [acl])
+    (found,) = unexpected(EAST, IMAGE, [acl])
     assert found.subject.encode()
 
 

@@ -8,7 +8,7 @@ from mesh_events.facts import DriftFound, DriftKind, Fact, Remedy
 from processors.clusters import drift
 from processors.clusters.drift import Finding
 from processors.clusters.rights import Acl
-from processors.controllers.rights import strangers
+from processors.controllers.rights import unexpected
 from processors.controllers.topics import product_topics
 from processors.controllers.topics.drift_reporter import MOST, WINDOW_S, DriftReporter
 from processors.controllers.topics.product_topics import ProductTopics
@@ -35,7 +35,7 @@ class World:
 
     def look(self, times: int = 1) -> None:
         for _ in range(times):
-            self.time += strangers.LOOK_S + 1
+            self.time += unexpected.LOOK_S + 1
             self.reporter.begin(self.log.image, self.leadership)
             self.topics.look(self.east, self.reporter)
 

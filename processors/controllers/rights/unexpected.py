@@ -29,7 +29,7 @@ class _Seen:
 
 
 @dataclass(slots=True)
-class Strangers:
+class UnexpectedAcls:
     """Looks for rights that nobody granted.
 
     Args:
@@ -58,7 +58,7 @@ class Strangers:
         if before.looked is not None and now - before.looked < self.look_s:
             return
         scene = drift.scene(reporter.image, cluster, wishes, self.own)
-        found = list(drift.of_strangers(scene, reporter.image, admin.acls(), self.starts))
+        found = list(drift.unexpected(scene, reporter.image, admin.acls(), self.starts))
         acls = frozenset(acl for one in found for acl in one.acls)
         self._seen[cluster] = _Seen(acls, now)
         certain = [
