@@ -1,4 +1,4 @@
-"""HTTP with a bound of the whole time that a server may take, however slowly it answers.
+"""HTTP with a bound of the time that a server may take, and of the size of what it answers.
 
 A timeout of `requests` is for each part of an answer: a status line that comes letter by letter has
 none.
@@ -13,6 +13,11 @@ import requests
 from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.exceptions import HTTPError
+
+IDENTITY = {"Accept-Encoding": "identity"}
+"""Headers of a request whose answer `read_whole` reads."""
+_PIECE = 65_536
 
 
 def new_session(most_s: float) -> requests.Session:
@@ -25,6 +30,32 @@ def new_session(most_s: float) -> requests.Session:
     for scheme in ("http://", "https://"):
         session.mount(scheme, _Adapter(most_s))
     return session
+
+
+class AnswerTooLargeError(requests.RequestException):
+    """A server sends more than is read of one answer."""
+
+
+def read_whole(answer: requests.Response, most_bytes: int) -> bytes:
+    """Return the body of an answer asked for with `stream`; it must be sent as it is.
+
+    Raises:
+        AnswerTooLargeError: it is longer; what follows is not read.
+        requests.ConnectionError: it ends too early.
+        requests.exceptions.ContentDecodingError: it is packed, and may unpack to nothing for ever.
+    """
+    if answer.headers.get("Content-Encoding", "identity") != "identity":
+        raise requests.exceptions.ContentDecodingError(answer.headers["Content-Encoding"])
+    content = bytearray()
+    try:
+        # what has come by now: a whole piece may never come
+        while piece := answer.raw.read1(_PIECE, decode_content=True):
+            content += piece
+            if len(content) > most_bytes:
+                raise AnswerTooLargeError(f"more than {most_bytes} bytes")
+    except HTTPError as error:
+        raise requests.ConnectionError(error) from error
+    return bytes(content)
 
 
 class _Bounded:

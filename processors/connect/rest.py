@@ -1,20 +1,24 @@
 """The REST API of Kafka Connect: configs in, states out, errors in our own words."""
 
+import json
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import requests
 
 from mesh_events.errors import InfrastructureError, RefusedError
 from processors.connect.failures import reason_of
-from processors.http_deadline import new_session
+from processors.http_deadline import IDENTITY, new_session, read_whole
 
 _TIMEOUT_S = 30.0
 _WHOLE = 3
 """Times the patience with a part of an answer in which all of it has come."""
+LONGEST_ANSWER = 64 * 1024 * 1024
+"""Bytes of an answer: each connector's config and states, and what its failed tasks say."""
 _REBALANCING = 409
 _PATIENCE_S = 15
 """For so long a worker that takes part in a rebalance is asked again, as it wants to be."""
@@ -213,48 +217,63 @@ class Connect:
                     f"{doing} does not answer ({type(error).__name__}): see `sdm status`",
                     retriable=True,
                 ) from error
-            if answer.status_code != _REBALANCING or time.monotonic() > deadline:
+            if answer.status != _REBALANCING or time.monotonic() > deadline:
                 break
             time.sleep(0.3)
-        if answer.status_code == requests.codes.unauthorized:
+        if answer.status == requests.codes.unauthorized:
             self._lose()
-        if answer.status_code == requests.codes.not_found:
+        if answer.status == requests.codes.not_found:
             raise RefusedError("unknown_connector", f"{doing} has no connector {name}")
-        if answer.status_code == requests.codes.bad_request:
+        if answer.status == requests.codes.bad_request:
             refusal = RefusedError("invalid_connector", f"{name}: Connect refuses the config")
             refusal.text = _reason(answer)
             raise refusal
-        if not answer.ok or answer.is_redirect:
+        if not answer.is_good:
             fault = InfrastructureError(
-                f"{doing} answered {answer.status_code} to {method} {path}", retriable=False
+                f"{doing} answered {answer.status} to {method} {path}", retriable=False
             )
             fault.text = _reason(answer)
             raise fault
         try:
-            return answer.json() if answer.content else {}
+            return json.loads(answer.content) if answer.content else {}
         except (ValueError, RecursionError) as error:
             raise self._strange(path) from error
 
     def _reply(
         self, method: str, path: str, body: dict[str, str] | None, patience_s: float
-    ) -> requests.Response:
-        """One answer, whatever its status; raises requests.RequestException where none comes."""
+    ) -> "_Answer":
+        """One answer, whatever its status.
+
+        Raises requests.RequestException where none comes, or too much.
+        """
         whole_s = _WHOLE * patience_s
         until = time.monotonic() + whole_s
-        with new_session(whole_s) as session:
-            answer = session.request(
+        with (
+            new_session(whole_s) as session,
+            session.request(
                 method,
                 self.url + path,
                 auth=self._login,
                 json=body,
                 timeout=patience_s,
+                headers=IDENTITY,
                 # Connect sends nobody elsewhere, and a config must not go there
                 allow_redirects=False,
-            )
+                stream=True,
+            ) as found,
+        ):
+            content = read_whole(found, LONGEST_ANSWER)
+            answer = _Answer(found.status_code, found.ok and not found.is_redirect, content)
         # one that was cut looks like one that is short
         if time.monotonic() > until:
             raise requests.Timeout
         return answer
+
+
+class _Answer(NamedTuple):
+    status: int
+    is_good: bool
+    content: bytes
 
 
 def cause(part: Part) -> str:
@@ -288,9 +307,8 @@ def _names(kind: str) -> set[str]:
     return {kind, short, short.removesuffix("Connector")}
 
 
-def _reason(answer: Any) -> str:
-    try:
-        text = str(answer.json().get("message", answer.text))
-    except (ValueError, RecursionError, AttributeError):
-        text = answer.text
+def _reason(answer: _Answer) -> str:
+    text = answer.content.decode("utf-8", "replace")
+    with suppress(ValueError, RecursionError, AttributeError):
+        text = str(json.loads(answer.content).get("message", text))
     return " ".join(text.split())

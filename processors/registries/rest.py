@@ -5,17 +5,15 @@ import time
 from typing import Any
 
 import requests
-from urllib3.exceptions import HTTPError
 
 from mesh_events.errors import InfrastructureError
-from processors.http_deadline import new_session
+from processors.http_deadline import IDENTITY, AnswerTooLargeError, new_session, read_whole
 
 _TIMEOUT_S = 10
 _WHOLE = 3
 """Times the timeout in which all of an answer has come, its status line and headers among it."""
 LONGEST_ANSWER = 16 * 1024 * 1024
 """Bytes of an answer; a schema has a million characters, a list of subjects less than this."""
-_PIECE = 65_536
 _REFUSED = (requests.codes.unauthorized, requests.codes.forbidden)
 
 
@@ -55,8 +53,7 @@ class RegistryRest:
                     place if "://" in place else self.url + place,
                     auth=self._login,
                     timeout=_TIMEOUT_S,
-                    # what is packed may unpack to nothing for ever
-                    headers={"Accept-Encoding": "identity", **more.pop("headers", {})},
+                    headers={**IDENTITY, **more.pop("headers", {})},
                     # a login is for this server, and no other
                     allow_redirects=False,
                     stream=True,
@@ -64,7 +61,9 @@ class RegistryRest:
                 ) as answer,
             ):
                 content = self._read(answer)
-        except (requests.RequestException, HTTPError) as error:
+        except requests.RequestException as error:
+            if time.monotonic() > until:
+                raise self._endless() from error
             raise InfrastructureError(
                 f"{doing} does not answer ({type(error).__name__})", retriable=True
             ) from error
@@ -86,21 +85,18 @@ class RegistryRest:
         return content
 
     def _read(self, answer: requests.Response) -> bytes:
-        """All of an answer, unpacked; raises InfrastructureError for one that has no end."""
-        if answer.headers.get("Content-Encoding", "identity") != "identity":
-            raise self.unexpected()
-        content, until = bytearray(), time.monotonic() + _TIMEOUT_S
-        # what has come by now: a whole piece may never come
-        while piece := answer.raw.read1(_PIECE, decode_content=True):
-            content += piece
-            if len(content) > LONGEST_ANSWER or time.monotonic() > until:
-                raise self._endless()
-        return bytes(content)
+        """All of an answer; raises InfrastructureError for one that has no end, or is packed."""
+        try:
+            return read_whole(answer, LONGEST_ANSWER)
+        except AnswerTooLargeError as error:
+            raise self._endless() from error
+        except requests.exceptions.ContentDecodingError as error:
+            raise self.unexpected() from error
 
     def _endless(self) -> InfrastructureError:
         return InfrastructureError(
             f"the registry at {self.url} answers more than {LONGEST_ANSWER} bytes, or for longer "
-            f"than {_TIMEOUT_S} s: see what answers there",
+            f"than {_WHOLE * _TIMEOUT_S} s: see what answers there",
             retriable=True,
         )
 

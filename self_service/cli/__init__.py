@@ -8,6 +8,7 @@ Start reading with `app.py`, then `mesh/context.py`.
 """
 
 import logging
+import os
 import signal
 import sys
 
@@ -21,6 +22,7 @@ def main() -> None:
     """
     # what a library reports comes back as an error; its own lines are for nobody here
     logging.getLogger().addHandler(logging.NullHandler())
+    _open_streams()
     try:
         from self_service.cli.app import app
 
@@ -36,14 +38,22 @@ def main() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
+def _open_streams() -> None:
+    """Open the null device where a standard stream is closed: a connection would be the stream."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            # it gets the lowest number that is free: the stream's own
+            null = os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, os.fdopen(null, mode, encoding="utf-8"))
+
+
 def _flushed(code: str | int | None) -> str | int | None:
     """The exit code of a command that has ended so, once its answer is written.
 
     Interpreters write what is left of it behind all handlers, and then end with 120.
     """
     try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        sys.stdout.flush()
     except BrokenPipeError:
         from self_service.cli.framework.interruption import tell_closed_pipe
 

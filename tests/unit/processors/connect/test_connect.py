@@ -17,7 +17,7 @@ import pytest
 
 from mesh_events.connectors import OWN_SECRET, SHARED_SECRET
 from mesh_events.errors import InfrastructureError, InvalidValueError, RefusedError
-from processors.connect import captured_tables, databases, sink_tables
+from processors.connect import captured_tables, databases, rest, sink_tables
 from processors.connect.cluster import ConnectCluster, is_plainly_at
 from processors.connect.reachable import Reachable
 from processors.connect.rest import Connect, Part, cause
@@ -436,6 +436,32 @@ def test_an_answer_of_connects_that_comes_by_drops_ends_when_its_time_is_over(
             late.cancel()
             ends.set()
             thread.join()
+
+
+class Flooding(Elsewhere):
+    """Answers for as long as somebody reads."""
+
+    sent = 0
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        with suppress(OSError):
+            while type(self).sent < 100 * 2**20:
+                type(self).sent += self.wfile.write(b" " * 65_536)
+
+
+def test_an_answer_of_connects_without_an_end_is_read_no_further(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(rest, "LONGEST_ANSWER", 1_000_000)
+    with HTTPServer(("127.0.0.1", 0), Flooding) as server:
+        thread = Thread(target=server.handle_request)
+        thread.start()
+        with pytest.raises(InfrastructureError, match=r"does not answer .AnswerTooLargeError"):
+            Connect(f"http://127.0.0.1:{server.server_port}", ("admin", "x")).deployed()
+        thread.join()
+    assert Flooding.sent < 50 * 2**20
 
 
 def test_the_columns_that_an_outbox_needs_follow_from_its_config() -> None:

@@ -42,7 +42,7 @@ ALLOWED = {
     # Connect's own REST API
     "connect.rest": HTTP,
     # the registries of clusters
-    "registries.rest": {"requests", "urllib3"},
+    "registries.rest": HTTP,
     "http_deadline": {"requests", "socket", "urllib3"},
     # the receiver of lineage that the operator names
     "lineage.receiver": {"requests", "urllib3"},

@@ -54,7 +54,7 @@ class Stranger(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-ENDED = r"for longer than 0\.5 s|does not answer \(ReadTimeout\)"
+ENDED = r"for longer than 1\.5 s|does not answer \(ReadTimeout\)"
 """On a busy machine half a second passes between two drops."""
 Served = tuple[type[Stranger], RegistryReplica, str]
 """What answers, a registry there, and its address."""

@@ -228,6 +228,13 @@ def test_what_was_accepted_is_said_where_the_answer_is_not_read(form: str) -> No
     assert line.endswith("see `sdm trace 7`")
 
 
+@pytest.mark.parametrize("closed", [">&-", "<&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_command_with_closed_streams_does_what_it_does(closed: str) -> None:
+    command = ["sh", "-c", f"exec {sys.executable} -m self_service.cli version {closed}"]
+    done = subprocess.run(command, capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (ExitCode.OK, b"")
+
+
 def test_an_error_is_told_with_its_code_where_the_answer_is_not_read() -> None:
     code, told = unread("little", "version", "--no-such-option")
     assert code == ExitCode.USAGE
