@@ -26,7 +26,7 @@ from benchmarks.members import wait
 from benchmarks.report import spread, surroundings, tell
 from benchmarks.streams.peer import Peer
 from local_platform import Endpoints, PlatformSettings
-from mesh_events.statements import StatementAdded, StatementDropped
+from mesh_events.statements import StatementAdded, StatementDeleted
 from projections.statements import Statement
 
 RATE_PER_S = 1000
@@ -200,7 +200,7 @@ def _statement(ground: Ground, number: int) -> int:
 
 def _drop(ground: Ground, number: int) -> None:
     bench, name = ground.bench, f"{ground.domain}.join{number}"
-    bench.submit(bench.owner, StatementDropped(meta=bench.owner.meta(), statement=name))
+    bench.submit(bench.owner, StatementDeleted(meta=bench.owner.meta(), statement=name))
     wait(lambda: _found(ground, name).is_over, 60)
 
 

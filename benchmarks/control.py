@@ -104,7 +104,7 @@ def _wait_for_end(bench: Bench, request: str) -> None:
 def _ended(image: Image, request: str) -> bool:
     access = image.access.requests[request]
     link = image.links.get(access.link or "")
-    return access.state == "REVOKED" and (link is None or link.state == "REMOVED")
+    return access.state == "REVOKED" and (link is None or link.state == "DELETED")
 
 
 def _first_read(login: Connection, topic: str) -> Consumer:

@@ -119,7 +119,7 @@ def read(layout: Layout, name: str) -> Generator:
     except ValidationError as fault:
         raise ServiceFailedError(
             f"{path} is no description of a generator ({fault.error_count()} faults): "
-            f"`sdm generator drop {name}`"
+            f"`sdm generator delete {name}`"
         ) from fault
 
 

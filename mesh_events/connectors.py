@@ -85,7 +85,7 @@ class ConnectorStarted(ConnectorIntent):
     reason: str = Field(default="", description="Why, for the audit")
 
 
-class ConnectorDropped(ConnectorIntent):
+class ConnectorDeleted(ConnectorIntent):
     """Emitted by the domain or the operator: the connector ends; its topics stay the domain's."""
 
     reason: str = Field(default="", description="Why, for the audit")
@@ -139,7 +139,7 @@ class ConnectorFailed(ConnectorFact):
 
 
 class ConnectorHalted(ConnectorFact):
-    """The connector stands still as desired, or is dropped, and has no right any more."""
+    """The connector stands still as desired, or is deleted, and has no right any more."""
 
 
 CONNECTOR_INTENTS: tuple[type[Intent], ...] = (
@@ -147,7 +147,7 @@ CONNECTOR_INTENTS: tuple[type[Intent], ...] = (
     ConnectorUpdated,
     ConnectorStopped,
     ConnectorStarted,
-    ConnectorDropped,
+    ConnectorDeleted,
 )
 CONNECTOR_FACTS: tuple[type[Fact], ...] = (
     ConnectorActivated,

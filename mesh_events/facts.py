@@ -204,7 +204,7 @@ class LinkAdvanced(LinkFact):
 
 
 class LinkStopped(LinkFact):
-    """The copy stands still as desired (paused or removed); the fence is closed."""
+    """The copy stands still as desired (paused or deleted); the fence is closed."""
 
     positions: dict[str, int] = Field(description="Partition -> next source offset to be copied")
 
@@ -218,7 +218,7 @@ class LinkFailed(LinkFact):
 
 
 class CopyPurged(LinkFact):
-    """The copy of a removed link is deleted."""
+    """The copy of a deleted link is deleted."""
 
     topic: str = Field(description="Deleted topic")
     topic_id: str = Field(description="Kafka's id of the deleted topic")
@@ -229,7 +229,7 @@ class CopyPurged(LinkFact):
 
 
 class CopyRetained(LinkFact):
-    """The copy of a removed link stays, frozen, as the grant said."""
+    """The copy of a deleted link stays, frozen, as the grant said."""
 
     topic: str = Field(description="Topic that stays")
     topic_id: str = Field(description="Kafka's id of the topic")

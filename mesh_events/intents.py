@@ -312,7 +312,7 @@ class LinkIntent(Intent):
 
 
 class LinkCreated(LinkIntent):
-    """Emitted by the governor when a grant needs a copy, or by a side to restore a removed one."""
+    """Emitted by the governor when a grant needs a copy, or by a side to restore a deleted one."""
 
     reason: str = Field(default="", description="Why, for the other side")
     engine: Engine = Field(default=Engine.SPARK, description="What copies")
@@ -333,7 +333,7 @@ class LinkResumed(LinkIntent):
     )
 
 
-class LinkRemoved(LinkIntent):
+class LinkDeleted(LinkIntent):
     """Emitted by the governor after the last grant, or by either side: the copy ends."""
 
     reason: str = Field(default="", description="Why, for the other side and the audit")
@@ -378,5 +378,5 @@ INTENTS: tuple[type[Intent], ...] = (
     LinkCreated,
     LinkPaused,
     LinkResumed,
-    LinkRemoved,
+    LinkDeleted,
 )

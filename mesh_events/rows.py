@@ -122,8 +122,8 @@ class LinkState(StrEnum):
     FAILED = "FAILED"
     PAUSING = "PAUSING"
     PAUSED = "PAUSED"
-    REMOVING = "REMOVING"
-    REMOVED = "REMOVED"
+    DELETING = "DELETING"
+    DELETED = "DELETED"
 
 
 class LinkRow(Row):
@@ -137,7 +137,7 @@ class LinkRow(Row):
     cluster: str = Field(description="Cluster that is written")
     kafka_topic: str = Field(description="Topic that is written")
     state: LinkState = Field(
-        description="CREATED, ACTIVE, FAILED, PAUSING, PAUSED, REMOVING, REMOVED"
+        description="CREATED, ACTIVE, FAILED, PAUSING, PAUSED, DELETING, DELETED"
     )
     copy_state: str = Field(description="NONE, PRESENT, PURGED or RETAINED")
     engine: Engine = Field(default=Engine.SPARK, description="What copies: SPARK or MIRRORMAKER")
@@ -169,8 +169,8 @@ class StatementState(StrEnum):
     FAILED = "FAILED"
     STOPPING = "STOPPING"
     STOPPED = "STOPPED"
-    DROPPING = "DROPPING"
-    DROPPED = "DROPPED"
+    DELETING = "DELETING"
+    DELETED = "DELETED"
 
 
 class StatementRow(Row):
@@ -189,7 +189,7 @@ class StatementRow(Row):
     dead_letters: str = Field(description="Topic of the records that cannot be read")
     application: str | None = Field(description="Application under whose grants it reads")
     state: StatementState = Field(
-        description="CREATED, ACTIVE, FAILED, STOPPING, STOPPED, DROPPING, DROPPED"
+        description="CREATED, ACTIVE, FAILED, STOPPING, STOPPED, DELETING, DELETED"
     )
     incarnation: int = Field(description="Counts the starts of the statement")
     run: str | None = Field(description="OpenLineage run id of the latest incarnation")
@@ -217,8 +217,8 @@ class ConnectorState(StrEnum):
     FAILED = "FAILED"
     STOPPING = "STOPPING"
     STOPPED = "STOPPED"
-    DROPPING = "DROPPING"
-    DROPPED = "DROPPED"
+    DELETING = "DELETING"
+    DELETED = "DELETED"
 
 
 class ConnectorRow(Row):
@@ -236,7 +236,7 @@ class ConnectorRow(Row):
     reads: list[str] = Field(description="Topics that it reads")
     writes: list[str] = Field(description="Topics that its config says it writes")
     state: ConnectorState = Field(
-        description="CREATED, ACTIVE, FAILED, STOPPING, STOPPED, DROPPING, DROPPED"
+        description="CREATED, ACTIVE, FAILED, STOPPING, STOPPED, DELETING, DELETED"
     )
     tasks: int = Field(description="Tasks that ran when it was last seen to run")
     restarts: int = Field(description="Restarts by the controller since its config was decided")

@@ -74,7 +74,7 @@ class StatementStarted(StatementIntent):
     reason: str = Field(default="", description="Why, for the audit")
 
 
-class StatementDropped(StatementIntent):
+class StatementDeleted(StatementIntent):
     """Emitted by the domain or the operator: the statement ends; its topic stays the domain's."""
 
     reason: str = Field(default="", description="Why, for the audit")
@@ -120,7 +120,7 @@ class StatementAdvanced(StatementFact):
 
 
 class StatementHalted(StatementFact):
-    """The statement stands still as desired, or is dropped; nobody writes for it any more."""
+    """The statement stands still as desired, or is deleted; nobody writes for it any more."""
 
     positions: dict[str, int] = Field(description="Partition -> stream offset")
     written: dict[str, int] = Field(
@@ -146,7 +146,7 @@ STATEMENT_INTENTS: tuple[type[Intent], ...] = (
     StatementUpdated,
     StatementStopped,
     StatementStarted,
-    StatementDropped,
+    StatementDeleted,
 )
 STATEMENT_FACTS: tuple[type[Fact], ...] = (
     StatementActivated,

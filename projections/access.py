@@ -32,7 +32,7 @@ class Access:
 
     The audit's answers: entitled from `decided_at` to `revoked_at`, enforced in each of the periods
     `enforced`, (from, to), the last one without an end while rights apply; how long a copy existed
-    stands with the link. A grant whose link was removed is GRANTED again: entitled, and enforced
+    stands with the link. A grant whose link was deleted is GRANTED again: entitled, and enforced
     once the link is back. `applying` and `removing` hold the generations at which rights were to
     be there, or gone, and were not reported so yet: a report counts once, also an overtaken one.
     While it is `withdrawing`, the rights of a GRANTED one may be there, until they are seen gone.
@@ -226,7 +226,7 @@ def suspended(
 ) -> Accesses:
     """Readers stay entitled and lose their rights: for good, or until they are applied `again`.
 
-    The link was removed under its grants, or the consumer is cut off or is so no more.
+    The link was deleted under its grants, or the consumer is cut off or is so no more.
     """
     for access in found:
         if access.state in ENTITLED:

@@ -1,4 +1,4 @@
-"""What a statement and a connector go through alike: wanted, stopped, dropped, and failed. Pure."""
+"""What a statement and a connector go through alike: wanted, stopped, deleted, and failed. Pure."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
@@ -15,12 +15,12 @@ Living = TypeVar("Living", "Statement", "Connector")
 _WAITING = {
     Desired.RUNNING: "CREATED",
     Desired.PAUSED: "STOPPING",
-    Desired.REMOVED: "DROPPING",
+    Desired.DELETED: "DELETING",
 }
 
 
 def redirected(known: Living, desired: Desired, *, by_operator: bool) -> Living:
-    """Somebody stopped, started or dropped it; what the operator stops is held."""
+    """Somebody stopped, started or deleted it; what the operator stops is held."""
     held = desired is Desired.PAUSED if by_operator else known.held
     return replace(known, desired=desired, state=type(known.state)(_WAITING[desired]), held=held)
 
@@ -47,8 +47,8 @@ def is_news(known: Living, event: StatementFact | ConnectorFact) -> bool:
 
 
 def halted(known: Living) -> Living:
-    """It stands still, as desired: stopped or dropped."""
-    still = "STOPPED" if known.desired is Desired.PAUSED else "DROPPED"
+    """It stands still, as desired: stopped or deleted."""
+    still = "STOPPED" if known.desired is Desired.PAUSED else "DELETED"
     return replace(known, state=type(known.state)(still), failure=None, failure_code=None)
 
 

@@ -31,7 +31,7 @@ class Desired(StrEnum):
 
     RUNNING = "RUNNING"
     PAUSED = "PAUSED"
-    REMOVED = "REMOVED"
+    DELETED = "DELETED"
 
 
 class Copy(StrEnum):
@@ -138,7 +138,7 @@ class Link:
     @property
     def is_over(self) -> bool:
         """Whether the log says that it is gone."""
-        return self.state is State.REMOVED
+        return self.state is State.DELETED
 
 
 Links = Table[str, Link]
@@ -214,11 +214,11 @@ def redirected(
     *,
     by_operator: bool = False,
 ) -> Links:
-    """Somebody paused, resumed or removed the link; what the operator stops is held."""
+    """Somebody paused, resumed or deleted the link; what the operator stops is held."""
     waiting = {
         Desired.RUNNING: State.CREATED,
         Desired.PAUSED: State.PAUSING,
-        Desired.REMOVED: State.REMOVING,
+        Desired.DELETED: State.DELETING,
     }
     link = replace(
         links[identity],
@@ -305,16 +305,16 @@ def _reported(link: Link, event: LinkFact, time: int) -> Link:
             )
         case LinkFailed():
             return replace(link, state=State.FAILED, failure=event.reason, failure_code=event.code)
-        case CopyPurged() if link.desired is Desired.REMOVED:
+        case CopyPurged() if link.desired is Desired.DELETED:
             gone = link.copied_to if link.copy is Copy.PURGED else time
             return replace(_removed(link), copy=Copy.PURGED, copied_to=gone)
-        case CopyRetained() if link.desired is Desired.REMOVED:
+        case CopyRetained() if link.desired is Desired.DELETED:
             return replace(_removed(link), copy=Copy.RETAINED)
     return link
 
 
 def _removed(link: Link) -> Link:
-    return replace(link, state=State.REMOVED, failure=None, failure_code=None)
+    return replace(link, state=State.DELETED, failure=None, failure_code=None)
 
 
 def forward(known: Map[str, int], reported: Mapping[str, int]) -> Map[str, int]:

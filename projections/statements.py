@@ -151,12 +151,12 @@ class Statement:
     @property
     def is_over(self) -> bool:
         """Whether the log says that it is gone."""
-        return self.state is State.DROPPED
+        return self.state is State.DELETED
 
     @property
     def stands(self) -> bool:
-        """Whether it was not dropped."""
-        return self.desired is not Desired.REMOVED
+        """Whether it was not deleted."""
+        return self.desired is not Desired.DELETED
 
     def begin_of(self, topic: str) -> dict[int, int]:
         """Partition -> end of a topic that it fills when it came to it; empty: it made the topic.
@@ -167,7 +167,7 @@ class Statement:
         return {int(partition): end for partition, end in begin.items()}
 
     def filled(self, topic_id: str | None) -> bool:
-        """Whether it was dropped, and its destination was the topic with this id of Kafka's."""
+        """Whether it was deleted, and its destination was the topic with this id of Kafka's."""
         return self.is_over and topic_id is not None and topic_id == self.destination_topic_id
 
 
@@ -185,7 +185,7 @@ def added(
     generation: int,
     time: int,
 ) -> Statements:
-    """A statement is wanted; of one that was dropped before its starts count on.
+    """A statement is wanted; of one that was deleted before its starts count on.
 
     One that is to begin at the LATEST record begins where its check has seen the stream's end. One
     that comes back to the topic that it filled leaves out what it has dealt with before.
@@ -230,7 +230,7 @@ def added(
 
 
 def _back(statement: Statement, before: Statement, free: Mapping[str, str]) -> Statement:
-    """It fills the topics that it filled before it was dropped.
+    """It fills the topics that it filled before it was deleted.
 
     With the same stream it goes on at its floor, or behind what the stream has no more.
     """
@@ -272,7 +272,7 @@ def redirected(
     *,
     by_operator: bool = False,
 ) -> Statements:
-    """Somebody stopped, started or dropped it; what the operator stops is held."""
+    """Somebody stopped, started or deleted it; what the operator stops is held."""
     statement = life.redirected(statements[event.statement], desired, by_operator=by_operator)
     return _decided(statements, statement, event, generation, time)
 

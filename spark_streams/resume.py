@@ -10,7 +10,7 @@ from spark_streams.errors import CopyError
 from spark_streams.log import Bounds
 from spark_streams.tail import Tail, Tails
 
-_AGAIN = "remove the link (which purges the copy) and create it again"
+_AGAIN = "delete the link (which purges the copy) and create it again"
 
 
 def start_positions(

@@ -136,7 +136,7 @@ class _Room:
             f"behind offset {floor} of the stream's partition {partition}, which the statement "
             f"was last known to have dealt with, {self._topic} holds more than can be looked "
             f"through in {MOST_CPU_S:g} s, or of more than {MOST_PLACES} of its offsets, "
-            "so that it is not known what is still to be written. Drop the statement, and add "
+            "so that it is not known what is still to be written. Delete the statement, and add "
             "it again with --from latest (what is in neither of its topics until then is left "
             "out), or add another one that fills another topic",
         )

@@ -57,7 +57,7 @@ def read_tail(
             f"the last record of {topic} was not found: {error}; see who writes to it in "
             "transactions, and delete what they left behind its records, or all of it (`sdm kafka "
             "delete-records`), then stop and start the statement; a link's copy is begun anew "
-            "(remove the link and create it again)",
+            "(delete the link and create it again)",
         ) from error
     tails = {}
     for partition, (low, end) in bounds.items():
@@ -86,7 +86,7 @@ def place_of(topic: str, partition: int, last: Last, origin: Origin) -> int:
             f"{place} {last.unread}, so that it is not known how far the topic was filled: delete "
             f"the records before offset {last.offset + 1} of that partition (`sdm kafka "
             "delete-records`), then stop and start the statement; a link's copy is begun anew "
-            "(remove the link and create it again)",
+            "(delete the link and create it again)",
         )
     values = [value for name, value in last.headers if name == HEADER]
     if not values:
@@ -107,6 +107,6 @@ def place_of(topic: str, partition: int, last: Last, origin: Origin) -> int:
 def _foreign(what: str) -> CopyError:
     return CopyError(
         "destination_foreign",
-        f"{what}: find out who wrote there, then begin anew (remove the link and create it again; "
-        "drop the statement and add it again)",
+        f"{what}: find out who wrote there, then begin anew (delete the link and create it again; "
+        "delete the statement and add it again)",
     )

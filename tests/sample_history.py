@@ -253,7 +253,7 @@ def _issue_credentials(log: MemoryLog, image: Image) -> None:
 def _apply_rights(log: MemoryLog, image: Image) -> None:
     for asked, access in sorted(image.access.requests.items()):
         link = image.links.get(access.link or "")
-        away = link is not None and link.desired is Desired.REMOVED
+        away = link is not None and link.desired is Desired.DELETED
         away = away or access.consumer in image.identity.quarantines
         if access.state is State.GRANTED and not away:
             rights(log, facts.AclApplied, asked)
@@ -268,7 +268,7 @@ def _move(log: MemoryLog, link: Link) -> None:
             activated(log, link.id)
         case Desired.PAUSED if link.state is LinkState.PAUSING:
             told(log, facts.LinkStopped, link.id, positions=POSITIONS)
-        case Desired.REMOVED if link.state is LinkState.REMOVING:
+        case Desired.DELETED if link.state is LinkState.DELETING:
             told(log, facts.LinkStopped, link.id, positions=POSITIONS)
             purge = link.on_revoke is intents.OnRevoke.PURGE
             kind = facts.CopyPurged if purge else facts.CopyRetained
@@ -278,7 +278,7 @@ def _move(log: MemoryLog, link: Link) -> None:
 def _turn(log: MemoryLog, found: Statement) -> None:
     if found.state is StatementState.CREATED:
         log.report(statements.StatementActivated, **running(found))
-    elif found.state in (StatementState.STOPPING, StatementState.DROPPING):
+    elif found.state in (StatementState.STOPPING, StatementState.DELETING):
         fields = {"statement": found.id, "generation": found.generation, "positions": POSITIONS}
         log.report(statements.StatementHalted, **fields)
 
@@ -288,5 +288,5 @@ def _connect(log: MemoryLog, found: Connector) -> None:
     if found.state is ConnectorState.CREATED:
         more = {"principal": "connect", "run": "run", "tasks": 1, "restarts": 0}
         log.report(connectors.ConnectorActivated, **about, **more)
-    elif found.state in (ConnectorState.STOPPING, ConnectorState.DROPPING):
+    elif found.state in (ConnectorState.STOPPING, ConnectorState.DELETING):
         log.report(connectors.ConnectorHalted, **about)

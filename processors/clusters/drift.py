@@ -163,7 +163,7 @@ def _topics(image: Image, cluster: str) -> Iterator[str]:
         if product.cluster == cluster:
             yield product.topic
     for link in image.links.values():
-        gone = link.copy is Copy.PURGED and link.desired is Desired.REMOVED
+        gone = link.copy is Copy.PURGED and link.desired is Desired.DELETED
         if link.cluster == cluster and not gone:
             yield link.topic
     for connector in image.connectors.values():

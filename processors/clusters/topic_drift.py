@@ -80,7 +80,7 @@ def of_copy(link: Link, source: Topic | None, copy: Topic | None) -> Iterator[To
     if link.destination_topic_id not in (None, copy.id):
         made = link.destination_topic_id
         yield found(TopicDrift.COPY_RECREATED, f"made with id {made}, now it is {copy.id}")
-    if source is None or link.desired is Desired.REMOVED:
+    if source is None or link.desired is Desired.DELETED:
         return
     if source.partitions != copy.partitions:
         detail = f"the source has {source.partitions} partitions, the copy {copy.partitions}"

@@ -39,7 +39,7 @@ _OF_ARRAY = r"'[^']{1,260}' of type (?:\"[^\"]{1,63}\"\.\")?_"
 _KNOWN = {
     r"io\.apicurio\.registry\.rest\.client\.exception\.RuleViolationException: ": (
         "the primary key or a type in the table changed so that readers of the topic would break: "
-        "change it back, drop the connector and its replication slot, and add it under another "
+        "change it back, delete the connector and its replication slot, and add it under another "
         "name, which reads the table anew; or a NOT NULL column was added whose default does not "
         "arrive: drop NOT NULL"
     ),
@@ -74,8 +74,8 @@ _KNOWN = {
     ): (
         "the connector's replication slot is gone, or another one has its name (slot.name, "
         "else sdm_ and the connector's id with _; SELECT * FROM pg_replication_slots), and the "
-        "changes between with it: drop the connector and the slot, and add it under another name, "
-        "which reads the table anew"
+        "changes between with it: delete the connector and the slot, and add it under another "
+        "name, which reads the table anew"
     ),
     (
         r"org\.postgresql\.util\.PSQLException: "
@@ -122,11 +122,11 @@ What a record brings stands in no beginning: a database's words follow its own "
 """
 _REFUSALS = {
     "value_not_captured": (
-        "run ALTER TABLE ... REPLICA IDENTITY FULL, drop the connector and its replication slot, "
+        "run ALTER TABLE ... REPLICA IDENTITY FULL, delete the connector and its replication slot, "
         "and add it under another name, which reads the table anew"
     ),
     "table_truncated": (
-        "drop the connector and its replication slot, delete the topic, and add it under another "
+        "delete the connector and its replication slot, delete the topic, and add it under another "
         "name; or pass over TRUNCATE with `sdm connect connector update NAME --set "
         "skipped.operations=t`, which leaves the rows in the topic"
     ),
@@ -138,8 +138,9 @@ _REFUSALS = {
     ),
     "slot_lost": (
         "PostgreSQL has given the replication slot up, above max_slot_wal_keep_size, and the "
-        "changes behind it: drop the connector and the slot, and add it under another name, which "
-        "reads the table anew; with --set heartbeat.interval.ms=10000 a quiet table keeps no log"
+        "changes behind it: delete the connector and the slot, and add it under another name, "
+        "which reads the table anew; with --set heartbeat.interval.ms=10000 a quiet table keeps "
+        "no log"
     ),
     "pattern_too_slow": (
         "the default of a column takes too long to be read, as one of many operators or commas "
@@ -157,33 +158,34 @@ _REFUSALS = {
     ),
     "key_changed": (
         "the table's primary key has other columns than the latest schema of the topic's keys, or "
-        "another order of them: change it back, drop the connector and its replication slot, and "
+        "another order of them: change it back, delete the connector and its replication slot, and "
         "add it under another name, which reads the table anew; a new key needs a topic of another "
         "name"
     ),
     "table_renamed": (
         "the connector's publication has the table by another name, and changes by that name have "
         "no topic: rename it back, or, where a migration has left it behind, run ALTER PUBLICATION "
-        "... DROP TABLE; where it was changed by that name it goes on failing: drop the connector "
-        "and its replication slot, and add it under another name, which reads the table anew"
+        "... DROP TABLE; where it was changed by that name it goes on failing: delete the "
+        "connector and its replication slot, and add it under another name, which reads the table "
+        "anew"
     ),
     "table_recreated": (
         "the publication does not have the table that has the name now, and what was written to it "
-        "is missing from the topic: drop the connector and its replication slot, and add it under "
-        "another name, which reads the table anew; of a table that nothing was written to, run "
-        "ALTER PUBLICATION ... ADD TABLE"
+        "is missing from the topic: delete the connector and its replication slot, and add it "
+        "under another name, which reads the table anew; of a table that nothing was written to, "
+        "run ALTER PUBLICATION ... ADD TABLE"
     ),
     "publication_lost": (
-        "PostgreSQL goes on without it, and changes are missing: drop the connector and its "
+        "PostgreSQL goes on without it, and changes are missing: delete the connector and its "
         "replication slot, and add it under another name, which reads the tables anew"
     ),
     "position_lost": (
-        "the server or its slot is another one: drop the connector and its replication slot, and "
+        "the server or its slot is another one: delete the connector and its replication slot, and "
         "add it under another name, which reads the tables anew"
     ),
     "log_behind": (
         "the server was set back, or is another one, and would pass over the changes up to there: "
-        "drop the connector and its replication slot, and add it under another name, which reads "
+        "delete the connector and its replication slot, and add it under another name, which reads "
         "the tables anew"
     ),
     "database_is_standby": (

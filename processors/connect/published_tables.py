@@ -121,7 +121,7 @@ def require_publishing(
         raise RefusedError(
             "publication_lost",
             f"the publication {publication} was dropped, and what was written to the tables since "
-            "is missing from the topics; drop the connector and its replication slot, and add it "
+            "is missing from the topics; delete the connector and its replication slot, and add it "
             "under another name, which reads the tables anew",
         )
 
@@ -156,8 +156,8 @@ def require_published(
             "table_recreated",
             f"{', '.join(others)} is another table than the connector captured under that name: "
             f"the publication {publication} does not have it, and what was written to it since is "
-            "missing from the topic; drop the connector and its replication slot, and add it under "
-            "another name, which reads the table anew",
+            "missing from the topic; delete the connector and its replication slot, and add it "
+            "under another name, which reads the table anew",
         )
     if split := [one.table for one in found if one.by_partition]:
         raise RefusedError(

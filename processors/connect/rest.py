@@ -121,7 +121,7 @@ class Connect:
         """Make a connector, or change its config."""
         self._call("PUT", f"/connectors/{_quoted(name)}/config", name, dict(config))
 
-    def drop(self, name: str) -> bool:
+    def delete(self, name: str) -> bool:
         """Remove a connector; whether there was one, also where it is not listed yet."""
         return self._ended("DELETE", f"/connectors/{_quoted(name)}", name)
 

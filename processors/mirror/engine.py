@@ -87,7 +87,7 @@ class MirrorEngine:
             # a worker that has just started lists none, but drops those that were handed to it
             for writer in {*self.api.deployed(), *self.secrets.principals()}:
                 if link_of(writer) == link:
-                    self.api.drop(writer)
+                    self.api.delete(writer)
             self._until(
                 f"the connectors of {link} to be gone",
                 lambda found: link not in map(link_of, found),

@@ -100,8 +100,8 @@ class Connector:
 
     @property
     def stands(self) -> bool:
-        """Whether it was not dropped."""
-        return self.desired is not Desired.REMOVED
+        """Whether it was not deleted."""
+        return self.desired is not Desired.DELETED
 
     @property
     def is_at_rest(self) -> bool:
@@ -111,7 +111,7 @@ class Connector:
     @property
     def is_over(self) -> bool:
         """Whether the log says that it is gone."""
-        return self.state is State.DROPPED
+        return self.state is State.DELETED
 
 
 Connectors = Table[str, Connector]
@@ -122,7 +122,7 @@ EMPTY: Connectors = Map()
 def added(
     connectors: Connectors, event: ConnectorAdded, cluster: str, generation: int, time: int
 ) -> Connectors:
-    """A connector is wanted; what is known of one of that name that was dropped is forgotten."""
+    """A connector is wanted; what is known of one of that name that was deleted is forgotten."""
     before = connectors.get(event.connector)
     connector = Connector(
         id=event.connector,
@@ -166,7 +166,7 @@ def redirected(
     *,
     by_operator: bool = False,
 ) -> Connectors:
-    """Somebody stopped, started or dropped it; what the operator stops is held."""
+    """Somebody stopped, started or deleted it; what the operator stops is held."""
     connector = life.redirected(connectors[event.connector], desired, by_operator=by_operator)
     return _decided(connectors, connector, event, generation, time)
 

@@ -7,7 +7,7 @@ ends. The ids are derived from the cause, so saying it twice is saying it once.
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from mesh_events.intents import Intent, LinkCreated, LinkRemoved, LinkResumed
+from mesh_events.intents import Intent, LinkCreated, LinkDeleted, LinkResumed
 from mesh_events.meta import MESH_DOMAIN, Meta, derived_id
 from mesh_events.rows import AccessRow, LinkRow
 from projections.access import ENTITLED, Access, State
@@ -16,7 +16,7 @@ from projections.image import Image
 from projections.links import Desired, Link
 
 ACTOR = "mesh.governor"
-CONSEQUENCES = (LinkCreated, LinkRemoved, LinkResumed)
+CONSEQUENCES = (LinkCreated, LinkDeleted, LinkResumed)
 """All that a governor's key may ask for."""
 ALL = ""
 """Stands for all links."""
@@ -62,10 +62,10 @@ def of_link(image: Image, name: str, producer: str) -> Intent | None:
             return _resumption(image, link, resuming, producer)
         return _creation(image, link, latest, producer) if latest else None
     settled = bool(accesses) and all(one.state is State.REVOKED for one in accesses)
-    if link is not None and link.desired is not Desired.REMOVED and settled:
+    if link is not None and link.desired is not Desired.DELETED and settled:
         last = max(accesses, key=lambda access: access.changed)
         meta = _meta(image, last, "remove-link", last.generation, producer)
-        return LinkRemoved(
+        return LinkDeleted(
             meta=meta, product=link.product, cluster=link.cluster, reason="no grant needs it"
         )
     return None
@@ -97,7 +97,7 @@ def _resumption(image: Image, link: Link, grant: Access, producer: str) -> Inten
 
 def _creation(image: Image, link: Link | None, grant: Access, producer: str) -> Intent | None:
     """A link is due if there is none, or if the grant is newer than the link's removal."""
-    removed = link is not None and link.desired is Desired.REMOVED and not link.held
+    removed = link is not None and link.desired is Desired.DELETED and not link.held
     if link is not None and not (removed and grant.granted_generation > link.generation):
         return None
     if link is not None and not link.is_over and link.engine is not grant.engine:

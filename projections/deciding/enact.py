@@ -176,8 +176,8 @@ def _(event: intents.LinkResumed, image: Image, at: Acceptance) -> Image:
 
 
 @enact.register
-def _(event: intents.LinkRemoved, image: Image, at: Acceptance) -> Image:
-    image = _redirected(image, event, links.Desired.REMOVED, at)
+def _(event: intents.LinkDeleted, image: Image, at: Acceptance) -> Image:
+    image = _redirected(image, event, links.Desired.DELETED, at)
     name = links.link_id(event.product, event.cluster)
     found = image.access.of_link(name)
     after = access.suspended(image.access, found, at.generation)
@@ -229,8 +229,8 @@ def _(event: streaming.StatementStarted, image: Image, at: Acceptance) -> Image:
 
 
 @enact.register
-def _(event: streaming.StatementDropped, image: Image, at: Acceptance) -> Image:
-    return _directed(image, event, links.Desired.REMOVED, at)
+def _(event: streaming.StatementDeleted, image: Image, at: Acceptance) -> Image:
+    return _directed(image, event, links.Desired.DELETED, at)
 
 
 def _directed(
@@ -282,8 +282,8 @@ def _(event: connecting.ConnectorStarted, image: Image, at: Acceptance) -> Image
 
 
 @enact.register
-def _(event: connecting.ConnectorDropped, image: Image, at: Acceptance) -> Image:
-    return _steered(image, event, links.Desired.REMOVED, at)
+def _(event: connecting.ConnectorDeleted, image: Image, at: Acceptance) -> Image:
+    return _steered(image, event, links.Desired.DELETED, at)
 
 
 def _steered(

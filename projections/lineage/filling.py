@@ -16,7 +16,7 @@ def copying(image: Image, statement: Statement, topic: str) -> list[Link]:
         return []
     accesses = image.access.of_reader(statement.application, statement.cluster, topic)
     found = [image.links.get(access.link) for access in accesses if access.link is not None]
-    return [link for link in found if link is not None and link.desired is not Desired.REMOVED]
+    return [link for link in found if link is not None and link.desired is not Desired.DELETED]
 
 
 def unfilled(image: Image, statement: Statement) -> Link | None:

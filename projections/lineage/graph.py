@@ -43,7 +43,7 @@ MOST_LEVELS = 64
 def steps(image: Image) -> list[Step]:
     """Every job that fills a topic or table, or that has filled one which may still be there.
 
-    That is also a job that was dropped, and an earlier text of one. A link whose copy was purged,
+    That is also a job that was deleted, and an earlier text of one. A link whose copy was purged,
     and what filled a topic that was deleted, is one of them as long as something was made of it,
     by a job or by a link.
     """

@@ -141,10 +141,10 @@ def _owner(
 def is_entitled(image: Image, access: Access) -> bool:
     """Whether a grant gives its application the right to read now, once there is a copy.
 
-    Not in a quarantine of its domain, and not after somebody removed the link.
+    Not in a quarantine of its domain, and not after somebody deleted the link.
     """
     link = image.links.get(access.link or "")
-    removed = link is not None and link.desired is Desired.REMOVED
+    removed = link is not None and link.desired is Desired.DELETED
     cut_off = access.consumer in image.identity.quarantines
     return access.state in ENTITLED and not cut_off and not removed
 

@@ -34,9 +34,9 @@ def _is_granted(image: Image, application: str | None, cluster: str, topic: str)
 
 
 def _is_removed(image: Image, link: str | None) -> bool:
-    """Whether somebody removed the link under its grants: its readers have lost their rights."""
+    """Whether somebody deleted the link under its grants: its readers have lost their rights."""
     found = image.links.get(link) if link is not None else None
-    return found is not None and found.desired is Desired.REMOVED
+    return found is not None and found.desired is Desired.DELETED
 
 
 def refused(image: Image, statement: Statement) -> list[str]:

@@ -95,7 +95,7 @@ def _(intent: AccessGranted, case: Case) -> Verdict:
         not way,
         "statement_cycle",
         f"what is read there comes back to {access.product}: "
-        f"{' > '.join(topic for _, topic in way)}; drop one of the statements on the way",
+        f"{' > '.join(topic for _, topic in way)}; delete one of the statements on the way",
     )
     return case.after(TARGET_FREE)
 

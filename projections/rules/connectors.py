@@ -14,7 +14,7 @@ from mesh_events.connectors import (
     SHARED_SECRET,
     Configured,
     ConnectorAdded,
-    ConnectorDropped,
+    ConnectorDeleted,
     ConnectorIntent,
     ConnectorStarted,
     ConnectorStopped,
@@ -50,12 +50,12 @@ def _(intent: ConnectorAdded, case: Case) -> Verdict:
     require(
         before is None or not before.stands,
         "connector_exists",
-        f"the connector {intent.connector} exists already: update it, or drop it first",
+        f"the connector {intent.connector} exists already: update it, or delete it first",
     )
     require(
         before is None or before.is_over,
-        "connector_dropping",
-        f"the connector {intent.connector} was dropped and is not gone yet: wait for DROPPED",
+        "connector_deleting",
+        f"the connector {intent.connector} was deleted and is not gone yet: wait for DELETED",
     )
     if before is not None:
         _require_read_already(before, intent)
@@ -102,14 +102,14 @@ def _(intent: ConnectorStarted, case: Case) -> Verdict:
 
 
 @judge.register
-def _(intent: ConnectorDropped, case: Case) -> Verdict:
-    return life.drop(case, _directed(case, intent), "connector", intent.reason)
+def _(intent: ConnectorDeleted, case: Case) -> Verdict:
+    return life.delete(case, _directed(case, intent), "connector", intent.reason)
 
 
 def _require_read_already(before: Connector, intent: Configured) -> None:
     """Raise Refusal for tables that a capture would have to read, and would not.
 
-    One of that name that was dropped goes on from its positions.
+    One of that name that was deleted goes on from its positions.
     """
     more = connector_config.read_anew(before.config, intent.config)
     require(
@@ -126,7 +126,7 @@ def _leaves(case: Case, before: Connector, intent: Configured) -> int:
 
 
 def _directed(case: Case, intent: ConnectorIntent) -> Connector:
-    """The connector, if the speaker may stop, start or drop it."""
+    """The connector, if the speaker may stop, start or delete it."""
     if case.key.role is not Role.OPERATOR:
         life.own(case, intent.connector, "connectors")
     return _standing(case, intent)
@@ -289,7 +289,7 @@ def _fills(image: Image, connector: str, config: Mapping[str, str]) -> None:
         not filled,
         "topic_filled",
         f"{', '.join(shared[:_SHOWN])} is filled by {other} already, so that records would "
-        f"come twice: choose other topics, or drop {other} first",
+        f"come twice: choose other topics, or delete {other} first",
     )
     again = connector_config.clash(wanted, reads)
     require(
@@ -340,6 +340,6 @@ def _runs(image: Image, connector: str, config: Mapping[str, str]) -> None:
         others + wanted <= most,
         "quota_exceeded",
         f"{connector}: the other connectors of {domain} may have {others} tasks, and this one "
-        f"{wanted}: together {most} are allowed, so lower tasks.max, drop a connector that is not "
-        f"needed, or ask the operator to raise {Kind.CONNECTORS.setting}",
+        f"{wanted}: together {most} are allowed, so lower tasks.max, delete a connector that is "
+        f"not needed, or ask the operator to raise {Kind.CONNECTORS.setting}",
     )

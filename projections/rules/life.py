@@ -1,4 +1,4 @@
-"""What is asked of everything that a domain puts up, stops, lets go on and drops."""
+"""What is asked of everything that a domain adds, stops, starts and deletes."""
 
 from mesh_events.intents import domain_of
 from projections.connectors.state import Connector
@@ -45,8 +45,8 @@ def start(case: Case, found: Statement | Connector, what: str, reason: str) -> V
     return Accepted()
 
 
-def drop(case: Case, found: Statement | Connector, what: str, reason: str) -> Verdict:
-    """May it be dropped? Dropped and added again, it would run although it was stopped."""
+def delete(case: Case, found: Statement | Connector, what: str, reason: str) -> Verdict:
+    """May it be deleted? Deleted and added again, it would run although it was stopped."""
     require_not_held(case, found, what)
     names.note(reason, "the reason")
     return Accepted()

@@ -3,9 +3,9 @@
 from mesh_events.intents import (
     Engine,
     LinkCreated,
+    LinkDeleted,
     LinkIntent,
     LinkPaused,
-    LinkRemoved,
     LinkResumed,
     domain_of,
 )
@@ -27,16 +27,16 @@ def _(intent: LinkCreated, case: Case) -> Verdict:
     names.note(intent.reason, "the reason")
     link = case.image.links.get(name)
     require(
-        link is None or link.desired is Desired.REMOVED,
+        link is None or link.desired is Desired.DELETED,
         "link_exists",
-        f"the link {name} exists already: remove it first to make its copy anew",
+        f"the link {name} exists already: delete it first to make its copy anew",
     )
     life.require_not_held(case, link, "link")
     require_known(intent.engine)
     require(
         link is None or link.is_over or link.engine is intent.engine,
         "link_busy",
-        f"the link {name} is still being removed by {link and link.engine}: another engine can "
+        f"the link {name} is still being deleted by {link and link.engine}: another engine can "
         "take it when it is gone",
     )
     require(
@@ -83,7 +83,7 @@ def _(intent: LinkResumed, case: Case) -> Verdict:
 
 
 @judge.register
-def _(intent: LinkRemoved, case: Case) -> Verdict:
+def _(intent: LinkDeleted, case: Case) -> Verdict:
     link = _standing(case, intent)
     names.note(intent.reason, "the reason")
     # a grant may have been decided since the governor saw the last one end
@@ -128,9 +128,9 @@ def _standing(case: Case, intent: LinkIntent) -> Link:
     link = case.image.links.get(name)
     require(link is not None, "unknown_link", f"there is no link {name}: list the links")
     require(
-        link is None or link.desired is not Desired.REMOVED,
-        "link_removed",
-        f"the link {name} was removed: create it again while a grant needs it",
+        link is None or link.desired is not Desired.DELETED,
+        "link_deleted",
+        f"the link {name} was deleted: create it again while a grant needs it",
     )
     assert link is not None  # noqa: S101 - for the type checker; `require` has refused
     return link

@@ -7,8 +7,8 @@ from projections.quotas.kinds import Kind, Used
 _NEXT = {
     Kind.KEYS: "revoke a key that is not needed, or ",
     Kind.REQUESTS: "revoke a grant that is not needed, or ",
-    Kind.STATEMENTS: "drop a statement that is not needed, or ",
-    Kind.CONNECTORS: "drop a connector that is not needed, or ",
+    Kind.STATEMENTS: "delete a statement that is not needed, or ",
+    Kind.CONNECTORS: "delete a connector that is not needed, or ",
     Kind.LINKS: "revoke the grants of a link that is not needed, or ",
 }
 

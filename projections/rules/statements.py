@@ -9,7 +9,7 @@ from dataclasses import replace
 from mesh_events.statements import (
     Begin,
     StatementAdded,
-    StatementDropped,
+    StatementDeleted,
     StatementIntent,
     StatementStarted,
     StatementStopped,
@@ -42,12 +42,12 @@ def _(intent: StatementAdded, case: Case) -> Verdict:
     require(
         before is None or not before.stands,
         "statement_exists",
-        f"the statement {intent.statement} exists already: update it, or drop it first",
+        f"the statement {intent.statement} exists already: update it, or delete it first",
     )
     require(
         before is None or before.is_over,
-        "statement_dropping",
-        f"the statement {intent.statement} was dropped and is not gone yet: wait for DROPPED",
+        "statement_deleting",
+        f"the statement {intent.statement} was deleted and is not gone yet: wait for DELETED",
     )
     kept = 1 if before is None else _leaves(case, before, intent, intent.destination)
     require_room(case, Kind.STATEMENTS, domain, kept)
@@ -85,12 +85,12 @@ def _(intent: StatementStarted, case: Case) -> Verdict:
 
 
 @judge.register
-def _(intent: StatementDropped, case: Case) -> Verdict:
-    return life.drop(case, _directed(case, intent), "statement", intent.reason)
+def _(intent: StatementDeleted, case: Case) -> Verdict:
+    return life.delete(case, _directed(case, intent), "statement", intent.reason)
 
 
 def _directed(case: Case, intent: StatementIntent) -> Statement:
-    """The statement, if the speaker may stop, start or drop it."""
+    """The statement, if the speaker may stop, start or delete it."""
     if case.key.role is not Role.OPERATOR:
         life.own(case, intent.statement, "statements")
     return _standing(case, intent)

@@ -51,7 +51,7 @@ COMMANDS: dict[str, Place] = {
         "access.commands", None, "Access to products: request, grant, revoke, explain."
     ),
     "link": Place(
-        "link.commands", None, "Copies in other clusters: list, create, pause, resume, remove."
+        "link.commands", None, "Copies in other clusters: list, create, pause, resume, delete."
     ),
     "lineage": Place("lineage.commands", None, "Where data comes from, and where it goes."),
     "drift": Place("drift.commands", None, "Where the clusters are not as the log says."),

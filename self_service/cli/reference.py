@@ -52,7 +52,8 @@ def _leaves(name: str, found: Any) -> Iterator[tuple[str, Any]]:
         yield name, found
         return
     for child, command in inner.items():
-        yield from _leaves(f"{name} {child}", command)
+        if not command.hidden:
+            yield from _leaves(f"{name} {child}", command)
 
 
 def _sections(name: str, found: Any) -> Iterator[str]:
@@ -62,6 +63,8 @@ def _sections(name: str, found: Any) -> Iterator[str]:
         return
     yield f"## {name}\n\n{found.help}\n"
     for child, command in inner.items():
+        if command.hidden:
+            continue
         if getattr(command, "commands", None) is None:
             yield _command(f"{name} {child}", command)
         else:

@@ -260,16 +260,16 @@ class Story:
         stage.check(
             "the next read is refused", error == "TOPIC_AUTHORIZATION_FAILED", error or "read", took
         )
-        gone, took = stage.within(60, self._link_removed)
-        stage.check("the link is removed and the copy purged", gone, "still there", took)
+        gone, took = stage.within(60, self._link_deleted)
+        stage.check("the link is deleted and the copy purged", gone, "still there", took)
         left = stage.sdm("topic", "list", "--cluster", "west", "-d", "mesh", quiet=True).data
         names = [found["topic"] for found in items(left)]
         stage.check("no topic east.users is left in west", PRODUCT not in names, str(names))
         self.moments["after the revocation"] = _now()
 
-    def _link_removed(self) -> bool:
+    def _link_deleted(self) -> bool:
         link = self.stage.sdm("link", "describe", LINK, quiet=True).data
-        return _is(link, state="REMOVED", copy="PURGED")
+        return _is(link, state="DELETED", copy="PURGED")
 
 
 def _now() -> str:

@@ -211,7 +211,7 @@ def require_same_rows(plan: Plan, made_by: int | None) -> None:
         raise SqlError(
             "rows_differ",
             f"TABLE(...): {path} {reason}: rows that were made by the schema {made_by} would stay "
-            "as they are. Drop the statement, delete its topics, and add it again",
+            "as they are. Delete the statement, delete its topics, and add it again",
             plan.parsed.stream.place,
         )
 

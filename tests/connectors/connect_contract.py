@@ -85,9 +85,9 @@ class ConnectContract(ABC):
                 act()
             assert refused.value.code == "unknown_connector"
         assert not self.api.stop(self.name)
-        assert not self.api.drop(self.name)
+        assert not self.api.delete(self.name)
         self.api.put(self.name, self.config)
         self.until(lambda one: one.runs)
         assert self.api.stop(self.name)
-        assert self.api.drop(self.name)
+        assert self.api.delete(self.name)
         self.wait(lambda: self.seen() is None)

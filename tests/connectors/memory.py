@@ -104,7 +104,7 @@ class MemoryConnect(Connect):
         else:
             self._run(name)
 
-    def drop(self, name: str) -> bool:
+    def delete(self, name: str) -> bool:
         self._answer(f"drop {name}")
         return self.found.pop(name, None) is not None
 

@@ -44,7 +44,7 @@ CLAIMS = [
     "the picture has it in a row of each box, from Postgres to west",
     "downstream: the copy in west, and who reads it",
     "the next read is refused",
-    "the link is removed and the copy purged",
+    "the link is deleted and the copy purged",
     "no topic east.users is left in west",
     "the log tells what each domain said about the product, and what came of it",
     "the trace of the request leads from its rights to the purged copy",
@@ -190,7 +190,7 @@ def consumed(settings: PlatformSettings, topic: str, *who: str) -> str:
 def states(settings: PlatformSettings, *listing: str) -> list[str]:
     """The states of what is not gone."""
     found = json.loads(sdm(settings, *listing, "-o", "json"))
-    return [one["state"] for one in found if one["state"] not in ("REMOVED", "DROPPED")]
+    return [one["state"] for one in found if one["state"] != "DELETED"]
 
 
 def _all_run(settings: PlatformSettings, listing: str) -> bool:

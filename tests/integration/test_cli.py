@@ -196,7 +196,7 @@ def audit(sdm: Sdm, topic: str, asked: dict[str, Any], granted: dict[str, Any]) 
         ("AccessGranted", "accepted"),
         ("LinkCreated", "accepted"),
         ("AccessRevoked", "accepted"),
-        ("LinkRemoved", "accepted"),
+        ("LinkDeleted", "accepted"),
     ]
     assert {one["actor"] for one in said} == {"tester-7", "mesh.governor"}
     alone = sdm("trace", granted["id"], "--alone").document
@@ -369,8 +369,8 @@ def test_a_copy_is_paused_resumed_removed_and_made_again_while_a_grant_needs_it(
     sdm("link", "pause", link, "-r", "maintenance", *waiting)
     sdm("link", "resume", link, *mirrors, *waiting)
     assert sdm("link", "describe", link).document["engine"] == "MIRRORMAKER"
-    sdm("link", "remove", link, "-r", "moved", *waiting)
-    assert sdm("link", "describe", link).document["state"] == "REMOVED"
+    sdm("link", "delete", link, "-r", "moved", *waiting)
+    assert sdm("link", "describe", link).document["state"] == "DELETED"
     assert sdm(*making, *waiting).document["state"] == "ACTIVE"
     assert [one["engine"] for one in sdm("link", "list", "--product", topic).document] == ["SPARK"]
     # all of it belongs to the request that needs the copy

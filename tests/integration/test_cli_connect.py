@@ -51,7 +51,7 @@ def table(mesh: Endpoints) -> Iterator[tuple[str, Any]]:
 
 
 def drop_slots(connection: Any, slot: str) -> None:
-    """Remove what dropped connectors left in the database, once they have let go."""
+    """Remove what deleted connectors left in the database, once they have let go."""
     slots = "FROM pg_replication_slots WHERE slot_name LIKE %s"
 
     def gone() -> bool:
@@ -117,16 +117,16 @@ def test_every_change_of_a_table_arrives_at_the_domains_cluster_and_no_secret_is
         assert (step["job"], step["name"]) == ("connector", connector)
         assert step["from"][0]["name"] == f"east.public.{name}"
     finally:
-        dropped = sdm("connect", "connector", "drop", connector, "-d", party.name)
-    assert dropped.document["state"] == "DROPPED"
+        deleted = sdm("connect", "connector", "delete", connector, "-d", party.name)
+    assert deleted.document["state"] == "DELETED"
     assert not login.exists()
-    assert sdm("connect", "connector", "describe", connector).document["state"] == "DROPPED"
+    assert sdm("connect", "connector", "describe", connector).document["state"] == "DELETED"
     assert not admin(mesh, cluster).rights(principal)
 
 
 def others_keep_off(sdm: Sdm, connector: str, other: Party) -> None:
-    """Another domain can neither drop the connector nor put its own in its place."""
-    for changing in (("drop",), ("stop",), ("update", "--set", "a=b")):
+    """Another domain can neither delete the connector nor put its own in its place."""
+    for changing in (("delete",), ("stop",), ("update", "--set", "a=b")):
         told = sdm(
             *("connect", "connector", changing[0], connector, *changing[1:], "-d", other.name),
             code=ExitCode.REFUSED,
@@ -207,7 +207,7 @@ def test_kafka_holds_a_connector_to_what_it_may_write_and_a_failed_task_is_helpe
         led = f"{owner.name}.{foreign}"
         eventually(lambda: admin(mesh, "east").topic(led), f"{led} is there")
     finally:
-        sdm("connect", "connector", "drop", connector, "-d", owner.name)
+        sdm("connect", "connector", "delete", connector, "-d", owner.name)
 
 
 def slot_of(database: Any, name: str, what: str) -> Any:
@@ -271,7 +271,7 @@ def test_heartbeats_of_a_quiet_table_fill_a_topic_of_the_domain(
         assert admin(mesh, "east").topic(f"__debezium-heartbeat.{connector}") is None
         assert sdm("connect", "connector", "describe", connector).document["state"] == "ACTIVE"
     finally:
-        sdm("connect", "connector", "drop", connector, *own)
+        sdm("connect", "connector", "delete", connector, *own)
 
 
 def test_a_task_that_fails_is_started_again_by_itself(
@@ -311,7 +311,7 @@ def test_a_task_that_fails_is_started_again_by_itself(
             in sdm("audit", "log", "--type", "ConnectorFailed", "--domain", owner.name).out
         )
     finally:
-        sdm("connect", "connector", "drop", connector, "-d", owner.name)
+        sdm("connect", "connector", "delete", connector, "-d", owner.name)
 
 
 def test_the_worker_itself_may_only_write_its_own_topics(mesh: Endpoints) -> None:
@@ -445,7 +445,7 @@ def test_a_table_is_captured_by_its_exact_name_and_no_other_is(sdm: Sdm, mesh: E
             found = {*described["topics"]} - {beats_of(described["connector"])}
             assert names == found == topics, (names, described["topics"])
         finally:
-            sdm("connect", "connector", "drop", schema, *own)
+            sdm("connect", "connector", "delete", schema, *own)
             drop_slots(database, schema)
             database.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(schema)))
 
@@ -604,7 +604,7 @@ def test_a_connector_stands_still_goes_on_and_is_changed(
         assert "poll.interval.ms" not in [one["setting"] for one in settings]
         assert sdm(*noun, "restart", name, *own).document["state"] == "ACTIVE"
     finally:
-        sdm(*noun, "drop", name, *own)
+        sdm(*noun, "delete", name, *own)
 
 
 def test_events_of_an_outbox_leave_with_their_transaction_and_in_its_order(
@@ -640,7 +640,7 @@ def test_events_of_an_outbox_leave_with_their_transaction_and_in_its_order(
             ]  # fmt: skip
             assert len({one["id"] for one in headers}) == 3
         finally:
-            sdm(*noun, "drop", name, *own)
+            sdm(*noun, "delete", name, *own)
             drop_slots(database, name)
             database.execute(sql.SQL("DROP TABLE {}").format(table))
 
@@ -688,8 +688,8 @@ def test_a_sink_fills_a_table_once_and_keeps_what_it_cannot_read(
         database.execute(wider.format(*[sql.Identifier(name)] * 2))
         there((2, "b", "x"))
     finally:
-        sdm(*noun, "drop", f"{name}-out", *own)
-        sdm(*noun, "drop", name, *own)
+        sdm(*noun, "delete", f"{name}-out", *own)
+        sdm(*noun, "delete", name, *own)
         database.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(sql.Identifier(target)))
 
 
@@ -733,7 +733,7 @@ def test_a_sink_by_position_has_each_record_once_and_takes_new_columns(
             sdm("topic", "produce", topic, *own, stdin='{"id": 3, "order": "c", "zip": null}')
             there(["id"], [(1, 1), (1, 1), (2, 2), (3, 3)])
         finally:
-            sdm(*noun, "drop", name, *own)
+            sdm(*noun, "delete", name, *own)
             database.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(sql.Identifier(target)))
 
 

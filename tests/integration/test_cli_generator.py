@@ -37,11 +37,11 @@ def schema(tmp_path: Path) -> str:
 
 @pytest.fixture
 def name(sdm: Sdm) -> Iterator[str]:
-    """A generator's name; what runs under it is dropped at the end."""
+    """A generator's name; what runs under it is deleted at the end."""
     found = fresh("made")
     yield found
     if found in [one["generator"] for one in sdm("generator", "list").document]:
-        sdm("generator", "drop", found)
+        sdm("generator", "delete", found)
 
 
 def begin(sdm: Sdm, name: str, owner: Party, schema: str, *more: str) -> str:
@@ -117,9 +117,9 @@ def test_a_generator_whose_count_is_reached_ends_and_is_told_of_until_it_is_drop
 
     again = ("generate", topic, "--kind", "trades", "--background", "--name", name)
     assert "generator_exists" in sdm(*again, "-d", owner.name, code=ExitCode.REFUSED).err
-    sdm("generator", "drop", name)
+    sdm("generator", "delete", name)
     assert name not in [one["generator"] for one in sdm("generator", "list").document]
-    for verb in ("describe", "stop", "start", "drop"):
+    for verb in ("describe", "stop", "start", "delete"):
         told = sdm("generator", verb, name, code=ExitCode.NOT_FOUND)
         assert f"there is no generator {name}: `sdm generator list`" in told.err
 

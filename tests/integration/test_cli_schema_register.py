@@ -318,7 +318,7 @@ def test_a_statement_and_lineage_read_a_schema_that_refers_to_another(
 
     eventually(results, "the result is there")
     assert results() == [{"id": 1, "units": "19.99", "tipped": "USD"}]
-    sdm("streaming", "sql", "drop", out, *as_owner)
+    sdm("streaming", "sql", "delete", out, *as_owner)
     [price] = [one for one in told_fields(sdm, topic) if one["name"] == "price"]
     assert [one["name"] for one in price["fields"]] == ["units", "currency"]
 

@@ -77,8 +77,8 @@ def test_a_statement_from_explain_to_drop(sdm: Sdm, owner: Party, tmp_path: Path
     assert step["columns"]["bytes"] == [f"{owner.name}.{clicks}.bytes"]
     assert step["from"][0]["topic"] == f"{owner.name}.{clicks}"
 
-    dropped = sdm("streaming", "sql", "drop", out, *as_owner).document
-    assert dropped["state"] == "DROPPED"
+    deleted = sdm("streaming", "sql", "delete", out, *as_owner).document
+    assert deleted["state"] == "DELETED"
     assert not sdm("streaming", "sql", "list", "--of", owner.name).document
     assert len(sdm("topic", "consume", filled, *as_owner).lines) == len(wanted)
     comes_back(sdm, owner, out, newer, len(wanted))
@@ -94,17 +94,17 @@ def stops_and_goes_on(sdm: Sdm, owner: Party, out: str) -> None:
 
 
 def comes_back(sdm: Sdm, owner: Party, out: str, newer: str, count: int) -> None:
-    """A dropped statement goes on in its topic, and `explain` tells so beforehand."""
+    """A deleted statement goes on in its topic, and `explain` tells so beforehand."""
     name, as_owner = f"{owner.name}.{out}", ("-d", owner.name)
     newer = f"INSERT INTO `{out}` {newer}"
     explain = ("streaming", "sql", "explain", newer, "--no-spark", *as_owner)
-    assert sdm(*explain).document["would_be"].startswith(f"accepted: {name} was dropped")
+    assert sdm(*explain).document["would_be"].startswith(f"accepted: {name} was deleted")
     then = datetime.now(UTC).isoformat()
     lineage = ("lineage", "show", name, "--upstream")
     back = sdm("streaming", "sql", "add", out, newer, *as_owner)
     assert [one["name"] for one in sdm(*lineage).document["upstream"]] == [name]
     [step] = sdm(*lineage, "--as-of", then).document["upstream"]
-    assert (step["name"], step["state"]) == (name, "DROPPED")
+    assert (step["name"], step["state"]) == (name, "DELETED")
     assert back.document["state"] == "ACTIVE"
     assert f"comes back to {name}" in back.err
     assert len(sdm("topic", "consume", name, *as_owner).lines) == count
@@ -262,4 +262,4 @@ def test_a_description_that_utf_8_cannot_hold_ends_no_statement(
         [row] = sdm(*reading, "--timeout", "90", "--max", "1").lines
         assert row["value"] == {"id": 7}
     finally:
-        sdm("streaming", "sql", "drop", out, "-d", owner.name)
+        sdm("streaming", "sql", "delete", out, "-d", owner.name)

@@ -42,7 +42,7 @@ class TestConnect(ConnectContract):
             },
         }
         yield
-        self.api.drop(self.name)
+        self.api.delete(self.name)
         self.wait(lambda: self.seen() is None)
         for name in (topic, "heartbeats"):
             east.delete_topic(name)

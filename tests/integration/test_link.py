@@ -130,7 +130,7 @@ def test_a_removed_link_purges_its_copy_and_its_principals(link: RealLink) -> No
     link.reconcile_until(link.caught_up)
     topic_id, writer = link.west.topic(link.topic).id, link.harness.link.principal
     link.harness.remove()
-    link.reconcile_until(lambda: link.harness.link.state is State.REMOVED)
+    link.reconcile_until(lambda: link.harness.link.state is State.DELETED)
     assert link.harness.link.copy is Copy.PURGED
     assert link.harness.said(CopyPurged)[-1].topic_id == topic_id
     assert link.west.topic(link.topic) is None
@@ -147,7 +147,7 @@ def test_a_retained_copy_stays_frozen_and_can_be_taken_up_again(link: RealLink) 
     link.produce((0, b"k", b"1", None))
     link.reconcile_until(link.caught_up)
     link.harness.remove(OnRevoke.RETAIN)
-    link.reconcile_until(lambda: link.harness.link.state is State.REMOVED)
+    link.reconcile_until(lambda: link.harness.link.state is State.DELETED)
     assert link.harness.said(CopyRetained)[-1].topic_id == link.west.topic(link.topic).id
     link.produce((0, b"k", b"2", None))
     link.reconcile()
@@ -163,7 +163,7 @@ def test_a_copy_is_purged_although_it_has_an_unexpected_reader(link: RealLink) -
     link.reconcile_until(link.caught_up)
     link.west.grant(reader("mallory", link.topic))
     link.harness.remove()
-    link.reconcile_until(lambda: link.harness.link.state is State.REMOVED)
+    link.reconcile_until(lambda: link.harness.link.state is State.DELETED)
     assert link.west.topic(link.topic) is None
     assert link.harness.said(CopyPurged)[-1].unexpected_readers == ["mallory"]
 
@@ -179,7 +179,7 @@ def test_nothing_is_removed_while_a_granted_reader_may_read_the_copy(link: RealL
     assert "west.analytics" in link.harness.link.failure
     assert link.west.topic(link.topic) is not None
     link.west.withdraw(right)
-    link.reconcile_until(lambda: link.harness.link.state is State.REMOVED)
+    link.reconcile_until(lambda: link.harness.link.state is State.DELETED)
     assert link.west.topic(link.topic) is None
 
 

@@ -150,7 +150,7 @@ def test_a_removed_link_leaves_nothing_behind(link: RealMirror) -> None:
     link.produce((0, b"k", b"v", None))
     link.reconcile_until(link.caught_up, 90)
     link.harness.remove()
-    link.reconcile_until(lambda: link.harness.link.state is State.REMOVED, 60)
+    link.reconcile_until(lambda: link.harness.link.state is State.DELETED, 60)
     assert link.harness.said(CopyPurged)
     assert link.west.topic(link.topic) is None
     assert remains(link) == []

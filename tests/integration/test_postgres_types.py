@@ -145,7 +145,7 @@ def test_every_type_comes_out_as_it_went_in(
             for column in COLUMNS:
                 assert same(one[column], other[column]), (column, one[column], other[column])
     finally:
-        sdm("connect", "connector", "drop", name, *as_owner)
+        sdm("connect", "connector", "delete", name, *as_owner)
 
 
 def same(one: Any, other: Any) -> bool:

@@ -113,7 +113,7 @@ class ControllerHarness:
         self._direct(Desired.RUNNING)
 
     def remove(self, on_revoke: OnRevoke = OnRevoke.PURGE) -> None:
-        self._direct(Desired.REMOVED, on_revoke)
+        self._direct(Desired.DELETED, on_revoke)
 
     def said(self, kind: type[SomeFact]) -> list[SomeFact]:
         return [fact for fact in self.facts if isinstance(fact, kind)]

@@ -18,15 +18,15 @@ CONTROLLERS = {
 }  # fmt: skip
 ROOTS = {"MeshFounded", "MeshKeyIntroduced", "MeshKeyRevoked"}
 NO_INTENTS = GOVERNORS | CONTROLLERS | ROOTS | {"SchemaIntroduced", None}
-DESIRED = {"LinkPaused": "PAUSED", "LinkResumed": "RUNNING", "LinkRemoved": "REMOVED"}
-WAITING = {"PAUSED": "PAUSING", "RUNNING": "CREATED", "REMOVED": "REMOVING"}
+DESIRED = {"LinkPaused": "PAUSED", "LinkResumed": "RUNNING", "LinkDeleted": "DELETED"}
+WAITING = {"PAUSED": "PAUSING", "RUNNING": "CREATED", "DELETED": "DELETING"}
 DIRECTED = {
     "StatementStarted": ("RUNNING", "CREATED"),
     "StatementStopped": ("PAUSED", "STOPPING"),
-    "StatementDropped": ("REMOVED", "DROPPING"),
+    "StatementDeleted": ("DELETED", "DELETING"),
     "ConnectorStarted": ("RUNNING", "CREATED"),
     "ConnectorStopped": ("PAUSED", "STOPPING"),
-    "ConnectorDropped": ("REMOVED", "DROPPING"),
+    "ConnectorDeleted": ("DELETED", "DELETING"),
 }
 
 
@@ -230,7 +230,7 @@ def _connector(said: Plain, kind: str, fields: Plain, offset: int) -> None:
             one.update(state="ACTIVE", tasks=fields["tasks"], restarts=restarts, failure=None)
             one.update(run=fields["run"], principal=fields["principal"])
         elif kind == "ConnectorHalted" and not runs:
-            state = "STOPPED" if one["desired"] == "PAUSED" else "DROPPED"
+            state = "STOPPED" if one["desired"] == "PAUSED" else "DELETED"
             one.update(state=state, tasks=0, failure=None)
         elif kind == "ConnectorFailed":
             one.update(state="FAILED", failure=fields["reason"])
@@ -247,7 +247,7 @@ def _stated(one: Plain, kind: str, fact: Plain) -> None:
     elif kind == "StatementHalted":
         if runs:
             return
-        one.update(state="STOPPED" if one["desired"] == "PAUSED" else "DROPPED", failure=None)
+        one.update(state="STOPPED" if one["desired"] == "PAUSED" else "DELETED", failure=None)
     elif kind == "StatementFailed":
         one.update(state="FAILED", failure=fact["reason"])
     for name in ("positions", "written", "dead"):
@@ -263,7 +263,7 @@ def _link(said: Plain, kind: str, fields: Plain, offset: int) -> None:
     elif kind in DESIRED:
         change = {"desired": DESIRED[kind], "state": WAITING[DESIRED[kind]], "generation": offset}
         said["links"][name] |= change
-        for access in said["accesses"].values() if kind == "LinkRemoved" else ():
+        for access in said["accesses"].values() if kind == "LinkDeleted" else ():
             if access["link"] == name and access["state"] in ("GRANTED", "ACTIVE"):
                 access |= {"state": "GRANTED", "generation": offset}
     elif name in said["links"]:
@@ -315,8 +315,8 @@ def _created(said: Plain, fields: Plain, offset: int) -> None:
 
 def _reported(link: Plain, kind: str, fact: Plain) -> None:
     """A fact about a link counts for its generation, and only for what the link should be doing."""
-    wants = {"LinkActivated": {"RUNNING"}, "LinkStopped": {"PAUSED", "REMOVED"}} | {
-        "CopyPurged": {"REMOVED"}, "CopyRetained": {"REMOVED"}}  # fmt: skip
+    wants = {"LinkActivated": {"RUNNING"}, "LinkStopped": {"PAUSED", "DELETED"}} | {
+        "CopyPurged": {"DELETED"}, "CopyRetained": {"DELETED"}}  # fmt: skip
     if not _same(link, fact, "generation") or link["desired"] not in wants.get(kind, WAITING):
         return
     if kind == "LinkActivated":
@@ -335,7 +335,7 @@ def _reported(link: Plain, kind: str, fact: Plain) -> None:
     elif kind == "LinkStopped" and link["desired"] == "PAUSED":
         link.update(state="PAUSED")
     elif kind in ("CopyPurged", "CopyRetained"):
-        link.update(state="REMOVED", copy=kind.removeprefix("Copy").upper())
+        link.update(state="DELETED", copy=kind.removeprefix("Copy").upper())
     positions = {**fact.get("positions", {})}
     for partition, known in link["positions"].items():
         positions[partition] = max(known, positions.get(partition, known))

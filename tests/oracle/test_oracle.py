@@ -34,7 +34,7 @@ CONNECTORS = st.sampled_from(["east.shop", "east.shop", "east.other", "west.shop
 CONNECTOR_DIRECTIONS: list[type[Event]] = [
     connectors.ConnectorStopped,
     connectors.ConnectorStarted,
-    connectors.ConnectorDropped,
+    connectors.ConnectorDeleted,
 ]
 CONNECTOR = (
     "desired", "state", "generation", "cluster", "config", "application", "tasks", "restarts",
@@ -76,7 +76,7 @@ STATEMENT_FACTS: list[type[Fact]] = [
 DIRECTIONS = [
     statements.StatementStopped,
     statements.StatementStarted,
-    statements.StatementDropped,
+    statements.StatementDeleted,
 ]
 STATUS = ("desired", "state", "generation", "incarnation", "failure")
 TEXT = ("sql", "stream", "tables", "destination", "cluster")
@@ -237,7 +237,7 @@ class AnyLog(RuleBasedStateMachine):
         self.log.say(kind, speaker, **fields)
 
     @rule(kind=st.sampled_from(
-              [intents.LinkCreated, intents.LinkPaused, intents.LinkResumed, intents.LinkRemoved]),
+              [intents.LinkCreated, intents.LinkPaused, intents.LinkResumed, intents.LinkDeleted]),
           product=PRODUCTS, cluster=CLUSTERS, speaker=DOMAINS)  # fmt: skip
     def steer(self, kind: type[Event], product: str, cluster: str, speaker: str) -> None:
         self.log.say(kind, speaker, product=product, cluster=cluster)

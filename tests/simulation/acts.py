@@ -188,7 +188,7 @@ def change_mesh_key(world: World, a: int, _: int) -> None:
 def direct(world: World, a: int, b: int) -> None:
     """Somebody tells a link what to do."""
     kind = pick(
-        (intents.LinkPaused, intents.LinkResumed, intents.LinkRemoved, intents.LinkCreated), a
+        (intents.LinkPaused, intents.LinkResumed, intents.LinkDeleted, intents.LinkCreated), a
     )
     product = pick(("east.users", "east.users", "east.orders"), b // 3)
     if a // 4 and b % 3 == 0:

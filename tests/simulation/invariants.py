@@ -410,7 +410,7 @@ class Invariants:
             link = image.links.get(one.link or "")
             if one.state is State.GRANTED and one.consumer not in image.identity.quarantines:
                 assert link is not None, f"{one.request} is granted and nothing hinders it"
-                assert link.copy.value != "PRESENT" or link.desired.value == "REMOVED"
+                assert link.copy.value != "PRESENT" or link.desired.value == "DELETED"
         for cluster, rights in self.world.clusters.items():
             for found in rights.bindings - self._harmless(cluster):
                 name = found.principal.partition(".")[0]
@@ -451,7 +451,7 @@ _INTENTS = {
     "ClusterRegistered", "DomainRegistered", "ApplicationRegistered", "KeyRegistered", "KeyRevoked",
     "CredentialsRequested", "ProductPublished", "ProductUpdated", "AccessRequested",
     "AccessGranted", "AccessDenied", "AccessRevoked", "LinkCreated", "LinkPaused", "LinkResumed",
-    "LinkRemoved", "DomainQuarantined", "DomainReleased", "DomainFrozen", "DomainThawed",
+    "LinkDeleted", "DomainQuarantined", "DomainReleased", "DomainFrozen", "DomainThawed",
 }  # fmt: skip
 
 

@@ -244,7 +244,7 @@ def destination_free(
             "target_taken",
             f"the topic {first.name} exists on cluster {admin.name}: a statement fills topics of "
             "its own, or comes back, under its name, to those that it filled before it was "
-            "dropped; name another destination, or delete it if nobody reads it",
+            "deleted; name another destination, or delete it if nobody reads it",
         )
     evidence = {**where, "found": "what it filled before", TOPIC_ID: first.id}
     source = admin.topic(intent.stream)

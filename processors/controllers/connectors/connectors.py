@@ -275,7 +275,7 @@ class ConnectorsController:
         domains = {look.connector.domain for look in left}
         for name in shared.api.deployed():
             if name.partition(".")[0] in domains:
-                shared.api.drop(name)
+                shared.api.delete(name)
         self._cleared.add(connect.group)
 
     def _settle(

@@ -140,7 +140,7 @@ def withheld(connector: Connector, image: Image) -> RefusedError | None:
     return RefusedError(
         "source_not_granted",
         f"{', '.join(missing)} is not granted to {reader} any more: the connector goes on when it "
-        "is granted again, or drop it",
+        "is granted again, or delete it",
     )
 
 
@@ -169,7 +169,7 @@ class Look:
 
     def settle(self, image: Image) -> bool:
         """Do what is next; whether nothing more is to be done for now."""
-        if self.connector.desired is Desired.REMOVED:
+        if self.connector.desired is Desired.DELETED:
             return self._removed()
         if self.connector.desired is Desired.PAUSED:
             if not self._still():
@@ -542,11 +542,11 @@ class Look:
         self.disarm()
         if self.deployed is not None:
             self.leadership.check()
-            self.connect.api.drop(connector.id)
+            self.connect.api.delete(connector.id)
             return False
-        if not self._is_gone(self.connect.api.drop):
+        if not self._is_gone(self.connect.api.delete):
             return False
-        crash_point("connector-after-drop")
+        crash_point("connector-after-delete")
         if self._has_login(principal):
             self.leadership.check()
             self.cluster().retire_login(principal)

@@ -30,7 +30,7 @@ def refusal(
 
     Args:
         connector: the sink.
-        connectors: all that the log has, also those that were dropped.
+        connectors: all that the log has, also those that were deleted.
         started: the topics under which this process has started it, which the log may not have yet.
         found: the topics that there are.
     """
@@ -40,7 +40,7 @@ def refusal(
         return RefusedError(
             MISSING,
             f"{_listed(gone)} on cluster {connector.cluster} does not exist any more: the "
-            "connector goes on when it is copied or created again, or drop it",
+            "connector goes on when it is copied or created again, or delete it",
         )
     if is_by_record_key(connector.config):
         return None
@@ -147,9 +147,7 @@ def _reason(connector: Connector, topics: list[str]) -> str:
             f"connector update {name} --set 'collection.name.format=${{topic}}_2' -d {domain}`; "
             "the earlier rows stay where they are"
         )
-    return (
-        f"{what}. Drop the connector, and add one under another name that writes into another place"
-    )
+    return f"{what}. Delete it, and add one under another name that writes into another place"
 
 
 def _listed(topics: list[str]) -> str:

@@ -116,8 +116,8 @@ class Ends(Generic[F]):
     """
 
     what: ClassVar[str] = "link"
-    end: ClassVar[str] = "remove the link"
-    anew: ClassVar[str] = "remove the link (which purges the copy) and create it again"
+    end: ClassVar[str] = "delete the link"
+    anew: ClassVar[str] = "delete the link (which purges the copy) and create it again"
     nothing: ClassVar[str] = anew
     restart: ClassVar[str] = "pause and resume the link"
 

@@ -209,9 +209,9 @@ class Flows(Generic[F]):
                 self._run(reporter, seen)
             case Desired.PAUSED if not flow.is_at_rest or seen:
                 self._ending.pause(self._ends(reporter), reporter, reporter.leadership)
-            case Desired.REMOVED if not flow.is_over:
+            case Desired.DELETED if not flow.is_over:
                 self._remove(reporter)
-            case Desired.REMOVED if seen:
+            case Desired.DELETED if seen:
                 self._ending.halt(self._ends(reporter), reporter.leadership)
 
     def _run(self, reporter: Reporter[F], seen: tuple[Running | Failed, ...]) -> None:

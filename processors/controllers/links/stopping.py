@@ -27,7 +27,7 @@ _MOST_READERS = 20
 
 
 class LinkEnd(FlowEnd[Link]):
-    """Pauses and removes links."""
+    """Pauses and deletes links."""
 
     def remove(self, ends: Ends[Link], reporter: Reporter[Link], leadership: Leadership) -> None:
         """Stand still, then purge the copy or leave it, as the last grant said.

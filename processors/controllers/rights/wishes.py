@@ -178,8 +178,8 @@ def _of_access(image: Image, access: Access) -> Wish | None:
     wanted = entitled and access.consumer not in image.identity.quarantines
     if wanted and access.link is not None:
         link = image.links.get(access.link)
-        if link is not None and link.desired is Desired.REMOVED:
-            # somebody removed the link under the grant: its readers go before the copy does
+        if link is not None and link.desired is Desired.DELETED:
+            # somebody deleted the link under the grant: its readers go before the copy does
             wanted = False
         elif link is None or link.copy is not Copy.PRESENT:
             return None

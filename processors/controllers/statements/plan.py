@@ -29,9 +29,9 @@ class StatementEnds(Ends[Statement]):
     """A statement's cluster: what it reads and what it fills is there."""
 
     what = "statement"
-    end = "drop the statement"
-    anew = "drop the statement and add it again"
-    nothing = "drop the statement, delete its topics, and add it again"
+    end = "delete the statement"
+    anew = "delete the statement and add it again"
+    nothing = "delete the statement, delete its topics, and add it again"
     restart = "stop and start the statement"
     moves = True
 

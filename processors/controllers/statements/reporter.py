@@ -68,7 +68,7 @@ class StatementReporter:
         self._report(StatementAdvanced, f"statement-advanced-{_digest(named)}", positions=named)
 
     def stopped(self, positions: Mapping[int, int]) -> None:
-        """It stands still as desired, or is dropped, and the fence is closed."""
+        """It stands still as desired, or is deleted, and the fence is closed."""
         self.halted(positions, {}, {})
 
     def halted(

@@ -170,7 +170,7 @@ class Streaming:
             return CopyError(
                 "source_not_granted",
                 f"{', '.join(missing)} is not granted to {reader} any more: the statement goes on "
-                "when it is granted again, or drop it",
+                "when it is granted again, or delete it",
             )
         # one that runs has begun over full tables, and goes on when a link starts again
         return None if statement.is_active else _filling(image, statement)
@@ -279,7 +279,7 @@ def _require_filled_one(image: Image, statement: Statement, table: Topic) -> Non
         raise EngineError(
             "table_recreated",
             f"the table {table.name} was deleted and made again, not by its link {links[0].id}: "
-            "remove the link (which purges the copy) and create it again; then it is read anew",
+            "delete the link (which purges the copy) and create it again; then it is read anew",
         )
 
 
@@ -302,7 +302,7 @@ def _require_kept_partitions(table: Topic, known: int) -> None:
             f"the table {table.name} has {table.partitions} partitions, and had {known} when it "
             "was first read: rows of one key may stand in two of them, and which is the latest is "
             "not known. Write its rows into a new topic and let the statement read that; or, where "
-            "each key stays in its partition, drop the statement and add it again",
+            "each key stays in its partition, delete the statement and add it again",
         )
 
 

@@ -18,7 +18,7 @@ log = structlog.get_logger(__name__)
 
 
 class StatementEnd(FlowEnd[Statement]):
-    """Stops and drops statements."""
+    """Stops and deletes statements."""
 
     def pause(
         self, ends: Ends[Statement], reporter: Reporter[Statement], leadership: Leadership

@@ -73,7 +73,7 @@ def _times(access: Access | None) -> dict[str, Any]:
     if access is None:
         return {}
     granted = access.decided_at if access.granted_generation else None
-    # a link that was removed and made again ends one period and begins another
+    # a link that was deleted and made again ends one period and begins another
     earlier = [{"from": stamp(at), "to": stamp(end)} for at, end in access.enforced[:-1]]
     return {
         "number": lookup.number(access),

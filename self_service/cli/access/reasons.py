@@ -99,9 +99,9 @@ def _of_copy(image: Image, access: Access | None) -> Iterator[str]:
     link = image.links.get(access.link or "") if access and access.state in ENTITLED else None
     if link is None:
         return
-    if link.desired is Desired.REMOVED:
+    if link.desired is Desired.DELETED:
         again = f"`sdm link create {link.product} --cluster {link.cluster}`"
-        yield f"its link was removed: {again} makes the copy again"
+        yield f"its link was deleted: {again} makes the copy again"
     elif link.failure_code == "destination_lost":
         yield f"the copy is gone or another one: {link.failure}"
     elif link.state in _STILL:

@@ -1,7 +1,7 @@
-"""`sdm connect connector stop|start|restart|drop`: a connector stands still, goes on, or ends."""
+"""`sdm connect connector stop|start|restart|delete`: a connector stands still, goes on, or ends."""
 
 from mesh_events.connectors import (
-    ConnectorDropped,
+    ConnectorDeleted,
     ConnectorIntent,
     ConnectorStarted,
     ConnectorStopped,
@@ -19,7 +19,7 @@ def stop(options: StartOptions, name: Name, reason: OptionalReason = "") -> None
     """Let a connector stand still, without any right; `start` lets it go on where it stood.
 
     A database keeps what it still has to tell, which takes space there, until the connector goes on
-    or is dropped.
+    or is deleted.
     """
     _direct(options, name, ConnectorStopped, reason)
 
@@ -42,8 +42,10 @@ def restart(options: StartOptions, name: Name, reason: OptionalReason = "") -> N
     shown(options, found.id, submitted)
 
 
-@command(connector_app, "drop", "sdm connect connector drop shop --reason 'replaced'")
-def drop(options: StartOptions, name: Name, reason: OptionalReason = "") -> None:
+@command(
+    connector_app, "delete", "sdm connect connector delete shop --reason 'replaced'", alias="drop"
+)
+def delete(options: StartOptions, name: Name, reason: OptionalReason = "") -> None:
     """End a connector, with its login and its secrets; its topics stay the domain's.
 
     Kafka keeps its offsets: a connector that is added under the same name resumes from them and
@@ -53,7 +55,7 @@ def drop(options: StartOptions, name: Name, reason: OptionalReason = "") -> None
     found = standing(mesh, options, name)
     for told in left_dry(mesh.image(), found.writes):
         note(told)
-    submitted = submit_about(mesh, options, found.id, ConnectorDropped, {"reason": reason})
+    submitted = submit_about(mesh, options, found.id, ConnectorDeleted, {"reason": reason})
     shown(options, found.id, submitted)
     if submitted.image is None:
         return

@@ -29,7 +29,7 @@ COLUMNS = ("connector", "direction", "class", "state", "tasks", "restarts", "fai
 def deployed(
     reading: Reading,
     of: OfDomain = None,
-    every: Annotated[bool, typer.Option("--all", help="Also those that were dropped.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Also those that were deleted.")] = False,
 ) -> None:
     """List the connectors: what they run, and how they are."""
     image = Mesh().image(reading)

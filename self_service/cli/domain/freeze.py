@@ -82,7 +82,7 @@ def quarantine(options: SubmitOptions, reason: Reason, name: One) -> None:
     """Cut a domain off until its release: nothing counts that it says, and it has no rights.
 
     Its applications can neither read nor write anything on any cluster, and its connectors stop.
-    Grants stay, and apply again after the release. What others read of it goes on: remove links,
+    Grants stay, and apply again after the release. What others read of it goes on: delete links,
     or pause them, to stop that.
     """
     from self_service.cli.mesh.failures import ending

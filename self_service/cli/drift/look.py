@@ -26,7 +26,7 @@ _STRANGE = "stays: it is a stranger's; whoever made it has to remove it"
 _WIDE = "stays: it reaches beyond what is the mesh's; whoever made it has to remove it"
 _ONLY_TOLD = "stays: the worker only tells (SDM_DRIFT=report)"
 _REPLACED = (
-    "links of it fail: remove and create them again; where the topic shall be the product's as it "
+    "links of it fail: delete and create them again; where the topic shall be the product's as it "
     "is, its owner runs `sdm product update {subject} --topic-replaced`"
 )
 _TOPICS = {
@@ -36,9 +36,9 @@ _TOPICS = {
         "links go on with more partitions, and fail with fewer; its owner runs `sdm product update "
         "{subject} --topic-replaced` once the topic is as it is meant"
     ),
-    TopicDrift.COPY_MISSING: "the link fails: remove it and create it again",
-    TopicDrift.COPY_RECREATED: "the link fails: delete that topic, remove the link, create it",
-    TopicDrift.COPY_PARTITIONS: "the link fails: remove it and create it again",
+    TopicDrift.COPY_MISSING: "the link fails: delete it and create it again",
+    TopicDrift.COPY_RECREATED: "the link fails: delete that topic, delete the link, create it",
+    TopicDrift.COPY_PARTITIONS: "the link fails: delete it and create it again",
     TopicDrift.COPY_SETTINGS: "stays: set it as the link would make it, or create the link again",
 }
 

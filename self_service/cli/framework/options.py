@@ -171,21 +171,24 @@ def usage(argument: Any) -> str:
 
 
 def command(
-    app: typer.Typer, name: str, *examples: str, passing_on: bool = False
+    app: typer.Typer, name: str, *examples: str, passing_on: bool = False, alias: str | None = None
 ) -> Callable[[Function], Function]:
     """Register a function as a command, with examples below its help.
 
     Parameters annotated with a dataclass stand for that dataclass's fields, each an option. With
-    `passing_on`, what the command does not know is left for it in its context.
+    `passing_on`, what the command does not know is left for it in its context. An `alias` is
+    another name of it that no help shows.
     """
     extra = {"allow_extra_args": True, "ignore_unknown_options": True} if passing_on else None
     # \b keeps the lines as they are
     epilog = "Examples:\n\n\b\n" + "\n".join(f"  {example}" for example in examples)
 
     def register(function: Function) -> Function:
-        app.command(name, cls=Command, epilog=epilog, context_settings=extra)(
-            _spread(function, name, _path(name, examples))
-        )
+        spread = _spread(function, name, _path(name, examples))
+        for called in (name,) if alias is None else (name, alias):
+            app.command(
+                called, cls=Command, epilog=epilog, context_settings=extra, hidden=called == alias
+            )(spread)
         return function
 
     return register

@@ -79,8 +79,8 @@ def start(shown: Shown, name: Name) -> None:
     if generators.progress(_layout(), name).is_done(found):
         raise RefusedError(
             "generator_done",
-            f"{name} has written all of its {found.count} records: drop it, and start another with "
-            "`sdm generate --background`",
+            f"{name} has written all of its {found.count} records: delete it, and start another "
+            "with `sdm generate --background`",
         )
     on_demand.require_mesh(Site.of(settings))
     generators.write(_layout(), found.model_copy(update={"wanted": True}))
@@ -88,15 +88,15 @@ def start(shown: Shown, name: Name) -> None:
     show(Detail(_row(name, _statuses(settings).get(name))), shown.output)
 
 
-@command(app, "drop", "sdm generator drop east.clickstream")
-def drop(shown: Shown, name: Name) -> None:
+@command(app, "delete", "sdm generator delete east.clickstream", alias="drop")
+def delete(shown: Shown, name: Name) -> None:
     """Stop a generator and forget it; what it wrote stays on the topic."""
     layout = _layout()
     if not generators.exists(layout, generators.legal(name)):
         generators.read(layout, name)  # tells that there is none
     on_demand.dismiss(read_settings(), generators.service_name(name))
     generators.forget(layout, name)
-    show(Detail({"generator": name, "dropped": True}), shown.output)
+    show(Detail({"generator": name, "deleted": True}), shown.output)
 
 
 def keep(settings: PlatformSettings, name: str) -> None:

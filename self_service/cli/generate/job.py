@@ -85,7 +85,7 @@ def require_same_topic(connection: "Connection", generator: Generator) -> None:
     if found is None or found.id != generator.topic_id:
         raise NotFoundError(
             f"the topic {generator.topic} that it wrote was deleted, and the one that has its name "
-            f"now is another: `sdm generator drop {generator.name}`, and start a new one"
+            f"now is another: `sdm generator delete {generator.name}`, and start a new one"
         )
 
 

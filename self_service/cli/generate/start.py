@@ -112,5 +112,5 @@ def _taken(name: str) -> RefusedError:
     return RefusedError(
         "generator_exists",
         f"there is a generator {name} already: see `sdm generator describe {name}`, give another "
-        "--name, or drop it",
+        "--name, or delete it",
     )

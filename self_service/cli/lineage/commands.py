@@ -69,7 +69,7 @@ def show_lineage(
     Connectors, statements, links and readers are read off the log, and so as of any moment. The
     same runs stand on mesh.lineage, as OpenLineage.
 
-    What a DROPPED job or an earlier text (REPLACED) wrote is shown, since it stays until its topic
+    What a DELETED job or an earlier text (REPLACED) wrote is shown, since it stays until its topic
     is deleted, which the log does not record. So is what was made of a copy before it was PURGED,
     and of a topic that was deleted and made anew (DELETED).
     """

@@ -8,9 +8,9 @@ import typer
 from mesh_events.intents import (
     Engine,
     LinkCreated,
+    LinkDeleted,
     LinkIntent,
     LinkPaused,
-    LinkRemoved,
     LinkResumed,
 )
 from mesh_events.meta import Meta
@@ -129,7 +129,7 @@ def create(
     reason: OptionalReason = "",
     engine: WhatCopies = Engine.SPARK,
 ) -> None:
-    """Make a copy again that was removed; accepted only while a grant needs it.
+    """Make a copy again whose link was deleted; accepted only while a grant needs it.
 
     A grant to another cluster makes its link by itself.
     """
@@ -171,14 +171,16 @@ def resume(
     _submit(mesh, options, name, lambda meta: LinkResumed(meta=meta, **more, engine=engine))
 
 
-@command(app, "remove", "sdm link remove east.users@west --reason 'not needed any more'")
-def remove(options: SubmitOptions, name: Name, reason: OptionalReason = "") -> None:
+@command(
+    app, "delete", "sdm link delete east.users@west --reason 'not needed any more'", alias="remove"
+)
+def delete(options: SubmitOptions, name: Name, reason: OptionalReason = "") -> None:
     """End a copy; the grants stay, and the data goes as they said (purged or retained).
 
     `sdm link create` makes it again while a grant needs it.
     """
     mesh, place = _standing(name)
-    _submit(mesh, options, name, lambda meta: LinkRemoved(meta=meta, **place, reason=reason))
+    _submit(mesh, options, name, lambda meta: LinkDeleted(meta=meta, **place, reason=reason))
 
 
 def fields(link: Link) -> dict[str, Any]:

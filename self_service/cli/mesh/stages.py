@@ -7,10 +7,10 @@ the clusters, or are gone. `active`: all that follows is done too, the copy runs
 from enum import Enum, auto
 
 from mesh_events import intents
-from mesh_events.connectors import ConnectorDropped, ConnectorIntent, ConnectorStopped
+from mesh_events.connectors import ConnectorDeleted, ConnectorIntent, ConnectorStopped
 from mesh_events.intents import Intent
 from mesh_events.rows import AccessState, ConnectorState, LinkState, StatementState
-from mesh_events.statements import StatementDropped, StatementIntent, StatementStopped
+from mesh_events.statements import StatementDeleted, StatementIntent, StatementStopped
 from projections.access import ENTITLED
 from projections.identity import LOGIN_TAKEN, Application, Credentials, Domain
 from projections.image import Image
@@ -18,7 +18,7 @@ from projections.links import link_id
 from self_service.cli.framework.options import Until
 from spark_streams.errors import RETRIABLE, TABLE_FILLING, WITHHELD
 
-_STANDS = "(it stands on the log and does not run: update or drop it)"
+_STANDS = "(it stands on the log and does not run: update or delete it)"
 
 
 class Progress(Enum):
@@ -233,7 +233,7 @@ def _revoked(image: Image, request: str, until: Until) -> Progress:
         return _of(access.state is AccessState.REVOKED)
     others = any(one.state in ENTITLED for one in image.access.of_link(access.link))
     link = image.links.get(access.link)
-    gone = link is None or link.state is LinkState.REMOVED
+    gone = link is None or link.state is LinkState.DELETED
     return _of(access.state is AccessState.REVOKED and (others or gone))
 
 
@@ -242,7 +242,7 @@ def _linked(image: Image, intent: intents.LinkIntent) -> Progress:
         intents.LinkCreated: LinkState.ACTIVE,
         intents.LinkResumed: LinkState.ACTIVE,
         intents.LinkPaused: LinkState.PAUSED,
-        intents.LinkRemoved: LinkState.REMOVED,
+        intents.LinkDeleted: LinkState.DELETED,
     }[type(intent)]
     return _of(image.links[link_id(intent.product, intent.cluster)].state is wanted)
 
@@ -253,8 +253,8 @@ def _stated(image: Image, intent: StatementIntent) -> Progress:
     match intent:
         case StatementStopped():
             return _of(statement.state is StatementState.STOPPED)
-        case StatementDropped():
-            return _of(statement.state is StatementState.DROPPED)
+        case StatementDeleted():
+            return _of(statement.state is StatementState.DELETED)
     failed = statement.state is StatementState.FAILED
     if failed and statement.failure_code not in RETRIABLE | {TABLE_FILLING}:
         return Progress.OVERTAKEN
@@ -267,8 +267,8 @@ def _connected(image: Image, intent: ConnectorIntent) -> Progress:
     match intent:
         case ConnectorStopped():
             return _of(connector.state is ConnectorState.STOPPED)
-        case ConnectorDropped():
-            return _of(connector.state is ConnectorState.DROPPED)
+        case ConnectorDeleted():
+            return _of(connector.state is ConnectorState.DELETED)
     if connector.state is ConnectorState.FAILED:
         return Progress.OVERTAKEN
     return _of(connector.state is ConnectorState.ACTIVE)

@@ -253,11 +253,11 @@ def _refused(rejected: Rejected, plan: "Plan | None") -> DryRun:
 
 
 def coming_back(before: Statement, *, same: bool) -> str:
-    """What it means that a dropped statement is added again while its topic is there.
+    """What it means that a deleted statement is added again while its topic is there.
 
     same: whether its stream is the one that it read.
     """
-    back = f"{before.id} was dropped, and comes back to {before.destination}"
+    back = f"{before.id} was deleted, and comes back to {before.destination}"
     if not same:
         return f"{back}: {before.stream} was made again, and each of its records is a new one"
     return (

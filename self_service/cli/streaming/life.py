@@ -1,4 +1,4 @@
-"""`sdm streaming sql add|update|stop|start|restart|drop`: what a domain wants of its statements."""
+"""`sdm streaming sql add|update|stop|start|restart|delete`: the desired state of statements."""
 
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -11,7 +11,7 @@ from mesh_events.meta import Meta
 from mesh_events.statements import (
     Begin,
     StatementAdded,
-    StatementDropped,
+    StatementDeleted,
     StatementIntent,
     StatementStarted,
     StatementStopped,
@@ -148,13 +148,15 @@ def restart(options: SubmitOptions, name: Name, reason: OptionalReason = "") -> 
     _submit(mesh, options, found.id, StatementStarted, {"reason": reason})
 
 
-@command(sql_app, "drop", "sdm streaming sql drop click-users --reason 'replaced'")
-def drop(options: SubmitOptions, name: Name, reason: OptionalReason = "") -> None:
+@command(
+    sql_app, "delete", "sdm streaming sql delete click-users --reason 'replaced'", alias="drop"
+)
+def delete(options: SubmitOptions, name: Name, reason: OptionalReason = "") -> None:
     """End a statement for good; its topic stays, as any other topic of the domain."""
     mesh, found = _standing(options, name)
     for told in left_dry(mesh.image(), (found.destination,)):
         note(told)
-    _submit(mesh, options, found.id, StatementDropped, {"reason": reason})
+    _submit(mesh, options, found.id, StatementDeleted, {"reason": reason})
 
 
 def _direct(options: SubmitOptions, name: str, kind: type[StatementIntent], reason: str) -> None:

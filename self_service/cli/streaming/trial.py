@@ -4,7 +4,7 @@ The trial is a statement of its own, `<statement>-trial`, which fills `<destinat
 stream's beginning on; what both made of each record is compared by the record's place in the
 stream. What stands in the destination of a statement that was changed before, or came back to it,
 may come from earlier texts: then the present one is tried as well, as `<statement>-present`.
-Afterwards both are dropped, and their topics are deleted. Where another's statement, topic or
+Afterwards both are deleted, and their topics are deleted. Where another's statement, topic or
 schema has such a name, nothing is tried, and nothing is touched.
 """
 
@@ -22,7 +22,7 @@ from mesh_events.kafka.connection import Connection, header_list
 from mesh_events.statements import (
     Begin,
     StatementAdded,
-    StatementDropped,
+    StatementDeleted,
     StatementIntent,
     StatementStopped,
 )
@@ -226,7 +226,7 @@ class Trial:
         for suffix, one in zip((SUFFIX, PRESENT), every, strict=True):
             found = one.statement(self.mesh.image())
             if found is not None and found.stands:
-                self._submit(suffix, StatementDropped, reason="the trial is over")
+                self._submit(suffix, StatementDeleted, reason="the trial is over")
             one.remove(self.mesh.image(), since)
 
 

@@ -57,7 +57,7 @@ class TrialTopics:
             raise RefusedError(
                 "statement_exists",
                 f"{self.name} stands, and a trial of {self.tried} would be called so: drop it "
-                f"with `sdm streaming sql drop {self.name}`{_OR}",
+                f"with `sdm streaming sql delete {self.name}`{_OR}",
             )
         self._require_unused(image)
         first = self.admin.topic(self.topic)
@@ -66,7 +66,7 @@ class TrialTopics:
         for topic in (self.topic, self.topic + DEAD_LETTERS):
             if self.admin.topic(topic) is not None:
                 stands = found is not None and found.stands
-                drop = f"`sdm streaming sql drop {self.name}` and " if stands else ""
+                drop = f"`sdm streaming sql delete {self.name}` and " if stands else ""
                 raise RefusedError(
                     "target_taken",
                     f"the topic {topic} exists, and no trial of {self.tried} is known to have made "
@@ -80,7 +80,7 @@ class TrialTopics:
             )
 
     def remove(self, image: Image, since: int) -> None:
-        """Remove the topics that the trial's statement made, once it is dropped.
+        """Remove the topics that the trial's statement made, once it is deleted.
 
         What a person cannot be asked about is left and noted: a topic on which somebody relies by
         now, or whose schema cannot be removed. The topic itself goes last: by it alone the rest is
@@ -123,7 +123,7 @@ class TrialTopics:
                 raise RefusedError(
                     "topic_in_use",
                     f"{topic} is read or filled by {', '.join(used)}, and a trial of {self.tried} "
-                    f"would remove it: drop that first{_OR}",
+                    f"would remove it: delete that first{_OR}",
                 )
 
     def _subjects(self) -> Sequence[str]:

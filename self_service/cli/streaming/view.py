@@ -25,7 +25,7 @@ RUNNING = ("statement", "state", "incarnation", "lag", "dead_letters", "changed_
 def list_statements(
     reading: Reading,
     of: OfDomain = None,
-    every: Annotated[bool, typer.Option("--all", help="Also those that were dropped.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Also those that were deleted.")] = False,
 ) -> None:
     """List the statements: what they read and fill, and how they are."""
     image = Mesh().image(reading)

@@ -296,7 +296,7 @@ def delete(
         raise RefusedError(
             "topic_in_use",
             f"{name} is read or filled by {', '.join(used)}, which could not go on, nor over a "
-            "new topic of that name: drop that first",
+            "new topic of that name: delete that first",
         )
     if not yes and not (sys.stdin.isatty() and typer.confirm(f"Delete {name}?", err=True)):
         raise RefusedError("not_confirmed", f"{name} was not deleted: add --yes")
@@ -318,13 +318,13 @@ def _require_own(mesh: Mesh, name: str) -> None:
         raise RefusedError(
             "topic_in_use",
             f"{name} is filled by the connector {connector}, and its readers would take a record "
-            "of yours for a change of a row: change the row, or drop the connector first",
+            "of yours for a change of a row: change the row, or delete the connector first",
         )
     if (statement := statement_into(image, name)) is not None:
         raise RefusedError(
             "topic_in_use",
             f"{name} is filled by the statement {statement}, which could not go on behind a record "
-            "of yours: write to what it reads, or drop it first",
+            "of yours: write to what it reads, or delete it first",
         )
 
 

@@ -21,7 +21,7 @@ def readers(image: Image, topic: str) -> Iterator[dict[str, Any]]:
         if statement.stands and topic in statement.reads:
             yield _reader("statement", statement.id, statement.domain, statement.cluster)
     for link in image.links.values():
-        if link.product in products and link.desired is not Desired.REMOVED:
+        if link.product in products and link.desired is not Desired.DELETED:
             yield _reader("link", link.id, domain_of(link.product), link.cluster)
     for connector in image.connectors.values():
         if connector.stands and topic in connector.reads:

@@ -22,7 +22,7 @@ from psycopg import sql
 
 from local_platform.layout import Layout
 from local_platform.supervision.state import PlatformState
-from mesh_events.connectors import ConnectorAdded, ConnectorDropped
+from mesh_events.connectors import ConnectorAdded, ConnectorDeleted
 from mesh_events.rows import ConnectorState, StatementState
 from mesh_events.statements import StatementStarted, StatementStopped
 from self_service.cli.connect import debezium
@@ -206,9 +206,9 @@ class Captured:
         return [] if found == self.rows else [f"{found} records of {self.rows} rows"]
 
     def end(self) -> None:
-        """Drop the connector, and wait until it is gone with its rights."""
-        self.stage.owner.say(ConnectorDropped, connector=self.id)
-        self.until(ConnectorState.DROPPED)
+        """Delete the connector, and wait until it is gone with its rights."""
+        self.stage.owner.say(ConnectorDeleted, connector=self.id)
+        self.until(ConnectorState.DELETED)
         principal = f"User:mesh.connect.{self.id}"
         every = AclBindingFilter(
             ResourceType.ANY, None, ResourcePatternType.ANY, principal, None,
@@ -239,17 +239,17 @@ def crash_at_add(point: str, stage: Stage) -> float:
 
 
 def crash_at_drop(stage: Stage) -> float:
-    """A connector is dropped, and its controller dies before it says so."""
+    """A connector is deleted, and its controller dies before it says so."""
     captured = Captured(stage)
     captured.insert()
     captured.add()
     captured.until(ConnectorState.ACTIVE)
     with sleeping(stage) as slept:
-        dying = stage.worker("connector-after-drop")
-        stage.owner.say(ConnectorDropped, connector=captured.id)
+        dying = stage.worker("connector-after-delete")
+        stage.owner.say(ConnectorDeleted, connector=captured.id)
         die(dying)
         began = time.monotonic()
-    captured.until(ConnectorState.DROPPED)
+    captured.until(ConnectorState.DELETED)
     recovery = time.monotonic() - began
     awake(stage, slept)
     return recovery
@@ -326,8 +326,8 @@ FAULTS = (
         for point in ("connector-after-rights", "connector-after-deploy")
     ),
     Fault(
-        "crash-connector-after-drop",
-        "a governor dies at `connector-after-drop`",
+        "crash-connector-after-delete",
+        "a governor dies at `connector-after-delete`",
         crash_at_drop,
         all_is_right,
     ),

@@ -145,13 +145,13 @@ def right_rights(ground: Ground, seconds: float = 30) -> list[str]:
 
 
 def broken_link(said: dict[str, Any], right: tuple[str, str, str]) -> bool:
-    """Whether the right is one over a link that was removed under its grant."""
+    """Whether the right is one over a link that was deleted under its grant."""
     _, application, topic = right
     return any(
         each["application"] == application
         and said["products"][each["product"]]["topic"] == topic
         and each["link"] in said["links"]
-        and said["links"][each["link"]]["desired"] == "REMOVED"
+        and said["links"][each["link"]]["desired"] == "DELETED"
         for each in said["accesses"].values()
     )
 

@@ -6,7 +6,7 @@ from functools import partial
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from mesh_events.intents import LinkCreated, LinkPaused, LinkRemoved, LinkResumed
+from mesh_events.intents import LinkCreated, LinkDeleted, LinkPaused, LinkResumed
 from tests.faults.copy_checker import differences, missing, read
 from tests.faults.run.fault import Fault
 from tests.faults.run.judge import all_is_right, topic_id
@@ -187,14 +187,14 @@ def made_anew(stage: Stage, copied: Copied) -> float:
     """
     link = {"product": copied.product, "cluster": "west"}
     began = time.monotonic()
-    stage.kit.accepted(stage.owner.say(LinkRemoved, **link, reason="its copy is lost"))
-    stage.link_is("REMOVED", copied.link)
+    stage.kit.accepted(stage.owner.say(LinkDeleted, **link, reason="its copy is lost"))
+    stage.link_is("DELETED", copied.link)
     stage.kit.accepted(stage.owner.say(LinkCreated, **link))
     stage.link_is("ACTIVE", copied.link)
     eventually(lambda: left(stage, copied) == 0, "the new copy is complete", WAIT_S)
     recovery = time.monotonic() - began
     stage.kit.accepted(stage.owner.emitter.emit(stage.revocation(copied)))
-    stage.link_is("REMOVED", copied.link)
+    stage.link_is("DELETED", copied.link)
     return recovery
 
 

@@ -118,7 +118,7 @@ def crash_at_purge(stage: Stage) -> float:
         gone.owner.emitter.emit(stage.revocation(gone))
         die(dying)
         began = time.monotonic()
-    stage.link_is("REMOVED", gone.link)
+    stage.link_is("DELETED", gone.link)
     recovery = time.monotonic() - began
     awake(stage, before)
     return recovery

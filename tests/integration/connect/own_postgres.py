@@ -146,4 +146,4 @@ def capturing(
     try:
         yield capture
     finally:
-        capture.connect.drop(name)
+        capture.connect.delete(name)

@@ -127,4 +127,4 @@ def test_a_number_that_its_column_would_round_fails_the_sink(
 
         eventually(failed, f"the column {column} is told")
         assert len(rows(database, f"{name}_{column}", "id, id")) == 1
-        sdm(*NOUN, "drop", f"{name}_{column}".replace("_", "-"), "-d", owner.name)
+        sdm(*NOUN, "delete", f"{name}_{column}".replace("_", "-"), "-d", owner.name)

@@ -55,7 +55,7 @@ def sink(
             *(*NOUN, "add", name, "--type", "jdbc-sink", "--topic", f"{owner.name}.{name}"),
             *("--set", f"collection.name.format={name}", "--until", "decided", *own),
         )
-        request.addfinalizer(lambda: sdm(*NOUN, "drop", name, *own))
+        request.addfinalizer(lambda: sdm(*NOUN, "delete", name, *own))
         return f"{owner.name}.{name}"
 
     return add

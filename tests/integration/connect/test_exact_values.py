@@ -659,4 +659,4 @@ def test_a_value_that_its_column_would_round_or_cut_fails_the_sink(
 
         eventually(failed, f"the column {column} is told")
         assert [one[0] for one in rows(database, f"{name}_{column}", "id, id")] == [1]
-        sdm(*NOUN, "drop", connector, "-d", owner.name)
+        sdm(*NOUN, "delete", connector, "-d", owner.name)

@@ -71,5 +71,5 @@ def test_a_record_writes_no_cause_of_its_own_into_a_failure(
             about = f"SQLSTATE 23514 (check_violation), schema public, table {table}, constraint "
             assert f"{about}{table}_phone_check" in shown["failure"]
         finally:
-            sdm(*NOUN, "drop", name, *own)
+            sdm(*NOUN, "delete", name, *own)
             database.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(place))

@@ -34,7 +34,7 @@ def test_a_reading_that_begins_anew_has_the_changes_since_the_slot_was_made(
         assert sorted(shown[:2]) == [("r", 1), ("r", 3)]
         assert shown[2:] == [("c", 2), ("c", 3), ("d", 2), ("-", 2)]
     finally:
-        sdm(*NOUN, "drop", connector, "-d", owner.name)
+        sdm(*NOUN, "delete", connector, "-d", owner.name)
 
 
 def test_an_enum_without_labels_in_the_database_ends_no_capture(
@@ -57,4 +57,4 @@ def test_an_enum_without_labels_in_the_database_ends_no_capture(
         found = rows(sdm, owner, "plain", 2)
         assert [(op, after["mood"]) for op, _, after in found] == [("r", "fine"), ("c", "fine")]
     finally:
-        sdm(*NOUN, "drop", connector, "-d", owner.name)
+        sdm(*NOUN, "delete", connector, "-d", owner.name)

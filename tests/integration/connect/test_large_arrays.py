@@ -89,7 +89,7 @@ def test_a_row_whose_arrays_are_too_large_fails_its_connector_alone(
         eventually(lambda: '"id": 4' in sdm(*captured).out, "the rows behind it come", 120)
         assert pid_of(settings, connect_service(owner.name)) == before
     finally:
-        sdm(*NOUN, "drop", name, *of)
+        sdm(*NOUN, "delete", name, *of)
 
 
 def between(place: tuple[str, int], change: Callable[[], Change]) -> Serve:

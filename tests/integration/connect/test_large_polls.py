@@ -64,5 +64,5 @@ def test_a_poll_of_records_that_unpack_to_more_than_the_heap_arrives_as_a_whole(
             eventually(lambda: rows(database) == expected, "all records are rows, in order", 240)
             assert pid_of(settings, connect_service(owner.name)) == before
         finally:
-            sdm("connect", "connector", "drop", sink, *own)
+            sdm("connect", "connector", "delete", sink, *own)
             database.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(table))

@@ -106,4 +106,4 @@ def test_a_capture_whose_slot_was_given_up_names_it_and_the_way_out(
             reason = f"slot_lost: {slot}; PostgreSQL has given the replication slot up"
             eventually(lambda: reason in str(connect.deployed()[name].failure), "it is told")
         finally:
-            connect.drop(name)
+            connect.delete(name)

@@ -100,6 +100,6 @@ def test_many_schemas_take_a_bounded_part_of_the_heap(
         letters = read(reading(mesh.administration("east"), fresh("dead")), dead) if refused else []
         assert len(letters) == refused
     finally:
-        connect.drop(f"trees-{name}")
+        connect.delete(f"trees-{name}")
         with psycopg.connect(**login, autocommit=True) as database:
             database.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(sql.Identifier(table)))

@@ -47,7 +47,7 @@ def test_null_is_never_taken_for_the_default_of_its_column(
     name, connection = table
     as_owner, topic = ("-d", owner.name), f"{owner.name}.{table[0]}"
     sdm(*NOUN, "add", name, "--type", "debezium-postgres", "--table", name, *as_owner)
-    request.addfinalizer(lambda: sdm(*NOUN, "drop", name, *as_owner))
+    request.addfinalizer(lambda: sdm(*NOUN, "delete", name, *as_owner))
 
     def changes() -> list[dict[str, Any]]:
         if topic not in topics_of(sdm, owner.name):

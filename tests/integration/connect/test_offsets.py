@@ -29,7 +29,7 @@ def capture(sdm: Sdm, owner: Party, table: tuple[str, Any]) -> Iterator[str]:
     adding = ("--type", "debezium-postgres", "--table", name, "-d", owner.name)
     assert sdm(*NOUN, "add", name, *adding).document["state"] == "ACTIVE"
     yield f"{owner.name}.{name}"
-    sdm(*NOUN, "drop", name, "-d", owner.name)
+    sdm(*NOUN, "delete", name, "-d", owner.name)
 
 
 def positions(mesh: Endpoints, owner: Party) -> list[bytes]:
@@ -83,6 +83,6 @@ def test_the_rows_of_an_outbox_lead_to_no_topic_but_the_domain_s(
         eventually(lambda: positions(mesh, owner), "the other connector's position is there")
         assert not any(b"hostile" in value for value in positions(mesh, owner))
     finally:
-        sdm(*NOUN, "drop", name, "-d", owner.name)
+        sdm(*NOUN, "delete", name, "-d", owner.name)
         drop_slots(database, name)
         database.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(name)))

@@ -59,4 +59,4 @@ def test_a_member_that_its_record_would_lack_is_told(
         seen_within(PATIENCE_S, lambda: told.search(failure()))
         assert told.search(failure())
     finally:
-        sdm(*NOUN, "drop", connector, "-d", owner.name)
+        sdm(*NOUN, "delete", connector, "-d", owner.name)

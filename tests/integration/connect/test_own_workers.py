@@ -65,9 +65,9 @@ def test_a_record_that_fills_a_workers_heap_stops_no_other_domains_connector(
         assert users == [1, 2]
         assert pid_of(settings, connect_service(owner.name)) == before
         assert sdm(*NOUN, "describe", f"{owner.name}.{name}").document["state"] == "ACTIVE"
-        sdm(*NOUN, "drop", sink, "-d", other.name, "--timeout", "120")
+        sdm(*NOUN, "delete", sink, "-d", other.name, "--timeout", "120")
     finally:
-        sdm(*NOUN, "drop", name, *own)
+        sdm(*NOUN, "delete", name, *own)
 
 
 def test_a_worker_is_stopped_when_its_domain_has_no_connector_and_started_for_the_next(
@@ -86,7 +86,7 @@ def test_a_worker_is_stopped_when_its_domain_has_no_connector_and_started_for_th
     assert described["state"] == "STOPPED"
     sdm(*NOUN, "start", name, *own)
     assert pid_of(settings, service) not in (None, first)
-    sdm(*NOUN, "drop", name, *own)
+    sdm(*NOUN, "delete", name, *own)
     eventually(lambda: pid_of(settings, service) is None, "the worker is stopped again", 120)
 
 
@@ -104,7 +104,7 @@ def test_a_worker_that_is_killed_is_there_again_and_its_connector_goes_on(
         users = [one["key"]["userid"] for one in sdm(*reading, "--timeout", "120").lines]
         assert users == [1, 2]
     finally:
-        sdm(*NOUN, "drop", name, *own)
+        sdm(*NOUN, "delete", name, *own)
 
 
 def test_a_task_that_waits_for_its_database_as_it_starts_is_not_said_to_run(

@@ -73,7 +73,7 @@ def test_a_default_with_a_statement_in_it_stops_the_sink_and_runs_nothing(
         assert not exists(database, leak)
         assert not exists(database, topic.replace(".", "_"))
     finally:
-        sdm(*NOUN, "drop", name, *own)
+        sdm(*NOUN, "delete", name, *own)
 
 
 def test_whichever_converter_there_is_what_is_not_plain_reaches_no_statement(
@@ -140,7 +140,7 @@ def test_whichever_converter_there_is_what_is_not_plain_reaches_no_statement(
         letters = read(reading(mesh.administration("east"), fresh("dead")), dead)
         assert [json.loads(one) for one in letters] == hostile
     finally:
-        connect.drop(f"plain-{name}")
+        connect.delete(f"plain-{name}")
         database.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(sql.Identifier(table)))
 
 

@@ -212,7 +212,7 @@ def captured_twice(
         database.execute(f"INSERT INTO {place}.{place} VALUES (2, {row})")
         return read(mesh, f"{owner.name}.{place}")
     finally:
-        sdm(*NOUN, "drop", name, "-d", owner.name)
+        sdm(*NOUN, "delete", name, "-d", owner.name)
 
 
 def read(mesh: Endpoints, topic: str) -> list[dict[str, Any]]:
@@ -284,7 +284,7 @@ def test_days_that_the_calendar_left_out_are_the_keys_of_others_in_a_snapshot(
         assert f"{place}.{place}.day (date) is in a key: by such values two rows" in told
         assert [row["day"] for row in read(mesh, f"{owner.name}.{place}")] == [-141426, -141426]
     finally:
-        sdm(*NOUN, "drop", name, "-d", owner.name)
+        sdm(*NOUN, "delete", name, "-d", owner.name)
 
 
 @pytest.mark.parametrize(
@@ -329,7 +329,7 @@ def test_a_value_that_has_none_in_the_topic_fails_its_connector_and_is_no_null(
         failure = sdm(*NOUN, "describe", f"{owner.name}.{name}").document["failure"]
         assert advice in failure
     finally:
-        sdm(*NOUN, "drop", name, "-d", owner.name)
+        sdm(*NOUN, "delete", name, "-d", owner.name)
 
 
 def test_every_decimal_arrives_as_text_where_that_is_set(

@@ -51,7 +51,7 @@ def emit(sdm: Sdm, owner: Party, mesh: Endpoints, settings: PlatformSettings) ->
 
     yield give
     for connector in dict.fromkeys(added):
-        sdm(*NOUN, "drop", connector, "-d", owner.name)
+        sdm(*NOUN, "delete", connector, "-d", owner.name)
 
 
 def published(database: Any, connector: str) -> set[str]:
@@ -223,7 +223,7 @@ def test_changes_of_partitions_arrive_as_the_partitioned_tables(
         assert sorted(shown[6:]) == sorted([("d", 1, 1), ("-", 1, 1), ("d", 3, 13), ("-", 3, 13)])
         assert len(found[5][2]["note"]) == 32 * 9000
     finally:
-        sdm(*NOUN, "drop", connector, "-d", owner.name)
+        sdm(*NOUN, "delete", connector, "-d", owner.name)
 
 
 def test_a_publication_of_partitions_names_is_refused(
@@ -424,7 +424,7 @@ def test_a_table_in_the_place_of_a_captured_one_is_told_by_the_next_update(
             told = sdm(*tuning, *more, code=ExitCode.REFUSED)
             assert f"refused (table_recreated): {table} is" in " ".join(told.err.split())
     finally:
-        sdm(*NOUN, "drop", connector, "-d", owner.name)
+        sdm(*NOUN, "delete", connector, "-d", owner.name)
 
 
 def test_a_migration_that_publishes_the_new_table_loses_nothing(
@@ -459,4 +459,4 @@ def test_a_migration_that_publishes_the_new_table_loses_nothing(
             "--dry-run",
         )
     finally:
-        sdm(*NOUN, "drop", connector, "-d", owner.name)
+        sdm(*NOUN, "delete", connector, "-d", owner.name)

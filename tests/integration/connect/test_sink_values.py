@@ -50,7 +50,7 @@ def sink(sdm: Sdm, owner: Party, table: tuple[str, Any], request: pytest.Fixture
             *(*NOUN, "add", name, "--type", "jdbc-sink", "--topic", table[0], "-d", owner.name),
             *("--set", f"collection.name.format={table[0]}_{suffix}", *more),
         )
-        request.addfinalizer(lambda: sdm(*NOUN, "drop", name, "-d", owner.name))
+        request.addfinalizer(lambda: sdm(*NOUN, "delete", name, "-d", owner.name))
         return done
 
     return add
@@ -70,7 +70,7 @@ def capture(
     database.execute(f"CREATE TABLE {name} ({columns})")
     database.execute(f"ALTER TABLE {name} REPLICA IDENTITY FULL")
     sdm(*NOUN, "add", name, "--type", "debezium-postgres", "--table", name, *more, "-d", owner.name)
-    request.addfinalizer(lambda: sdm(*NOUN, "drop", name, "-d", owner.name))
+    request.addfinalizer(lambda: sdm(*NOUN, "delete", name, "-d", owner.name))
     database.execute(first)
     topic = f"{owner.name}.{name}"
     eventually(lambda: topic in topics_of(sdm, owner.name), f"there is the topic {topic}")

@@ -49,7 +49,7 @@ def added(sdm: Sdm, owner: Party, table: str) -> Iterator[str]:
     try:
         yield f"{owner.name}.{name}"
     finally:
-        sdm(*NOUN, "drop", name, "-d", owner.name)
+        sdm(*NOUN, "delete", name, "-d", owner.name)
 
 
 def threads(settings: PlatformSettings, domain: str) -> str:
@@ -95,7 +95,7 @@ def test_a_unique_index_is_no_key_and_compared_with_no_pattern(
         # the first index has an entry for one of them, and all have the same n
         assert [key for _, key, _ in found] == [None, None, None]
     finally:
-        sdm(*NOUN, "drop", beside, "-d", owner.name)
+        sdm(*NOUN, "delete", beside, "-d", owner.name)
 
 
 def test_a_default_that_has_to_be_computed_is_compared_with_no_pattern(

@@ -74,7 +74,7 @@ def test_a_captured_table_is_neither_captured_nor_filled_by_another_domain(
                 event = ConnectorAdded(meta=emitter.meta(), connector=connector, config=config)
                 assert emitter.outcome(emitter.emit(event)).code == "table_taken"
         finally:
-            sdm(*NOUN, "drop", name, *own)
+            sdm(*NOUN, "delete", name, *own)
         sdm(*fill, "--dry-run", *theirs)
     finally:
         drop_slots(database, name)
@@ -106,7 +106,7 @@ def test_a_sink_fills_the_table_of_its_own_schema_where_another_schema_has_the_n
             eventually(lambda: rows(here) + rows(there) == 2, "a table has both rows")
             assert rows(there) == 0
         finally:
-            sdm(*NOUN, "drop", name, *own)
+            sdm(*NOUN, "delete", name, *own)
     finally:
         for place in (here, there):
             database.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(place))

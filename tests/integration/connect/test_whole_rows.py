@@ -167,7 +167,7 @@ def test_no_placeholder_is_written_for_a_large_value_whatever_its_type(
             assert not [one for one in values if one and b"unavailable" in one]
     finally:
         for connector in found.values():
-            sdm(*NOUN, "drop", connector, "-d", owner.name)
+            sdm(*NOUN, "delete", connector, "-d", owner.name)
 
 
 @pytest.mark.sample(2)
@@ -210,7 +210,7 @@ def test_a_row_that_gets_another_key_never_lacks_a_large_value(
         assert keys[:4] == [1, 1, 1, 2]
         assert 3 not in keys
     finally:
-        sdm(*NOUN, "drop", connector, "-d", owner.name)
+        sdm(*NOUN, "delete", connector, "-d", owner.name)
 
 
 def test_text_that_looks_like_debeziums_placeholder_is_captured_as_any_other(
@@ -230,7 +230,7 @@ def test_text_that_looks_like_debeziums_placeholder_is_captured_as_any_other(
         lines = sdm(*following, "--timeout", "240", "--max", "4").lines
         assert [one["value"]["after"]["v"] for one in lines] == [text, text, "x", text]
     finally:
-        sdm(*NOUN, "drop", connector, "-d", owner.name)
+        sdm(*NOUN, "delete", connector, "-d", owner.name)
 
 
 def test_a_row_without_a_number_may_get_another_key(
@@ -247,7 +247,7 @@ def test_a_row_without_a_number_may_get_another_key(
         lines = sdm(*following, "--timeout", "240", "--max", "4").lines
         assert lines[-1]["value"]["after"] == {"id": 2, "n": None, "a": None}
     finally:
-        sdm(*NOUN, "drop", connector, "-d", owner.name)
+        sdm(*NOUN, "delete", connector, "-d", owner.name)
 
 
 def test_a_table_that_loses_its_primary_key_fails_its_connector_until_that_is_accepted(
@@ -288,7 +288,7 @@ def test_a_table_that_loses_its_primary_key_fails_its_connector_until_that_is_ac
         sdm(*NOUN, "update", connector, *without, "--until", "decided", "-d", owner.name)
         assert values("kept", 2) == [({"id": 1}, 1), (None, 2)]
     finally:
-        sdm(*NOUN, "drop", connector, "-d", owner.name)
+        sdm(*NOUN, "delete", connector, "-d", owner.name)
 
 
 def test_a_truncated_table_fails_its_connector_until_truncate_is_passed_over(
@@ -319,7 +319,7 @@ def test_a_truncated_table_fails_its_connector_until_truncate_is_passed_over(
         lines = sdm(*following, "--timeout", "240", "--max", "2").lines
         assert [one["key"]["id"] for one in lines] == [1, 2]
     finally:
-        sdm(*NOUN, "drop", connector, *own)
+        sdm(*NOUN, "delete", connector, *own)
 
 
 @pytest.mark.parametrize(
@@ -352,7 +352,7 @@ def test_a_primary_key_of_other_columns_fails_the_connector(
         keys = [list(one["key"]) for one in sdm(*following[:-1]).lines]
         assert keys == [["id", "q"], ["id", "q"]]
     finally:
-        sdm(*NOUN, "drop", connector, *own)
+        sdm(*NOUN, "delete", connector, *own)
 
 
 def fails_again(sdm: Sdm, owner: Party, connector: str, stands: Callable[[], bool]) -> None:

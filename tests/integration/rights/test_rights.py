@@ -11,7 +11,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from mesh_events.intents import AccessGranted, LinkCreated, LinkRemoved, intents_login
+from mesh_events.intents import AccessGranted, LinkCreated, LinkDeleted, intents_login
 from mesh_events.kafka.connection import Connection
 from processors.clusters.kafka import KafkaAdmin
 from processors.controllers.flows.partition_limit import MOST_PARTITIONS
@@ -69,9 +69,9 @@ def test_readers_lose_a_copy_with_its_link_and_read_it_again_when_it_is_back(
     owner.grant(product, request)
     eventually(lambda: reader_far.read(topic) == [b"one", b"two"], "the copy's two values")
 
-    kit.accepted(owner.say(LinkRemoved, product=product, cluster="west", reason="copied anew"))
+    kit.accepted(owner.say(LinkDeleted, product=product, cluster="west", reason="copied anew"))
     kit.wait_for(
-        lambda image: image.links[f"{product}@west"].state is LinkState.REMOVED,
+        lambda image: image.links[f"{product}@west"].state is LinkState.DELETED,
         f"the removal of the link of {product}",
     )
     away = kit.image().access.requests[request]

@@ -236,15 +236,15 @@ def shop(kit: Mesh) -> Domain:
 
 @pytest.fixture
 def stage(kit: Mesh, shop: Domain) -> Iterator[Stage]:
-    """A stream, a table, and room for a statement; the statement is dropped at the end."""
-    from mesh_events.statements import StatementDropped
+    """A stream, a table, and room for a statement; the statement is deleted at the end."""
+    from mesh_events.statements import StatementDeleted
 
     made = Stage(kit, shop)
     yield made
     known = kit.image().statements.get(made.statement)
     if known is not None and known.stands:
-        made.say(StatementDropped)
-        made.wait_for(lambda one: one.state is StatementState.DROPPED, "it is dropped")
+        made.say(StatementDeleted)
+        made.wait_for(lambda one: one.state is StatementState.DELETED, "it is deleted")
 
 
 @pytest.fixture(scope="session")

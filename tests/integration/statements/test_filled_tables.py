@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import fastavro
 import pytest
 
-from mesh_events.intents import LinkCreated, LinkPaused, LinkRemoved, LinkResumed
+from mesh_events.intents import LinkCreated, LinkDeleted, LinkPaused, LinkResumed
 from mesh_events.rows import LinkState, StatementState
-from mesh_events.statements import StatementAdded, StatementDropped
+from mesh_events.statements import StatementAdded, StatementDeleted
 from projections.links import Link
 from tests.integration.statements.conftest import Stage
 from tests.kafka_client import registrar
@@ -37,7 +37,7 @@ class Linked:
         """What names the link."""
         return {"product": self.product, "cluster": self.ours.domain.cluster}
 
-    def say(self, kind: type[LinkCreated | LinkPaused | LinkResumed | LinkRemoved]) -> None:
+    def say(self, kind: type[LinkCreated | LinkPaused | LinkResumed | LinkDeleted]) -> None:
         """The owner of the table says something about the link."""
         self.theirs.kit.accepted(self.theirs.domain.say(kind, **self.place))
 
@@ -89,8 +89,8 @@ def linked(kit: Mesh, request: pytest.FixtureRequest) -> Iterator[Linked]:
     yield Linked(theirs, ours, product, application)
     known = kit.image().statements.get(ours.statement)
     if known is not None and known.stands:
-        ours.say(StatementDropped)
-        ours.wait_for(lambda one: one.state is StatementState.DROPPED, "it is dropped")
+        ours.say(StatementDeleted)
+        ours.wait_for(lambda one: one.state is StatementState.DELETED, "it is deleted")
     theirs.domain.revoke(product, asked)
 
 
@@ -101,8 +101,8 @@ def test_a_statement_waits_for_a_link_that_was_paused_before_it_filled_the_table
     linked.link(LinkState.ACTIVE)
     linked.add()
     linked.ours.until_active()
-    linked.say(LinkRemoved)
-    linked.link(LinkState.REMOVED)
+    linked.say(LinkDeleted)
+    linked.link(LinkState.DELETED)
     # a start takes longer than the two decisions: what it does is of no account
     linked.say(LinkCreated)
     linked.say(LinkPaused)
@@ -129,8 +129,8 @@ def test_a_statement_waits_for_a_table_whose_link_is_removed_and_created_again(
     linked.ours.click(range(4), [MANY])
     first = linked.ours.until_active().incarnation
     linked.ours.until_landed(4)
-    linked.say(LinkRemoved)
-    linked.link(LinkState.REMOVED)
+    linked.say(LinkDeleted)
+    linked.link(LinkState.DELETED)
     linked.say(LinkCreated)
     linked.ours.click(range(4, 50), [MANY])
     again = linked.ours.wait_for(

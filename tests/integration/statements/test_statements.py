@@ -11,7 +11,7 @@ from mesh_events.rows import StatementState
 from mesh_events.statements import (
     Begin,
     StatementAdded,
-    StatementDropped,
+    StatementDeleted,
     StatementStarted,
     StatementUpdated,
 )
@@ -313,8 +313,8 @@ def test_a_dropped_statement_leaves_its_topic_and_nothing_else(stage: Stage, kit
     stage.click(range(10), [1])
     stage.add("SELECT number FROM clicks", names={"clicks": stage.clicks})
     stage.until_landed(10)
-    stage.say(StatementDropped)
-    stage.wait_for(lambda one: one.state is StatementState.DROPPED, "it is dropped")
+    stage.say(StatementDeleted)
+    stage.wait_for(lambda one: one.state is StatementState.DELETED, "it is deleted")
     assert sum(stage.ends(stage.out).values()) == 10
     for topic in (stage.clicks, stage.out, f"{stage.out}.dead"):
         assert not [one for one in acls_of(kit, topic) if "mesh.sql." in one]
@@ -326,8 +326,8 @@ def test_a_dropped_statement_leaves_its_topic_and_nothing_else(stage: Stage, kit
 
 
 def drop(stage: Stage) -> None:
-    stage.say(StatementDropped)
-    stage.wait_for(lambda one: one.state is StatementState.DROPPED, "it is dropped")
+    stage.say(StatementDeleted)
+    stage.wait_for(lambda one: one.state is StatementState.DELETED, "it is deleted")
 
 
 def test_one_that_was_dropped_comes_back_to_its_product_and_goes_on(
@@ -351,7 +351,7 @@ def test_one_that_was_dropped_comes_back_to_its_product_and_goes_on(
     stage.say(StatementStarted)
     failed = stage.wait_for(lambda one: one.state is StatementState.FAILED, "it sees the stranger")
     assert failed.failure_code == "destination_foreign"
-    assert "drop the statement and add it again" in (failed.failure or "")
+    assert "delete the statement and add it again" in (failed.failure or "")
     drop(stage)
     stage.click(range(80, 90), [1])
     stage.add(**text)
@@ -371,7 +371,7 @@ def test_one_that_was_dropped_comes_back_with_a_stream_that_was_made_again(
     stage.make_stream_again()
     stage.click(range(10, 14), [1])
     recreated = stage.wait_for(lambda one: one.failure_code == "source_recreated", "it is told")
-    assert "drop the statement and add it again" in (recreated.failure or "")
+    assert "delete the statement and add it again" in (recreated.failure or "")
     drop(stage)
     stage.add(**text)
     eventually(lambda: sum(stage.ends(stage.out).values()) == 14, "the new ones are there")

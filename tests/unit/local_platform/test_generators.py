@@ -88,7 +88,7 @@ def test_one_that_cannot_be_read_is_told_of_and_harms_nobody(site: Site) -> None
     generators.write(site.layout, CLICKS)
     (site.layout.generators / "east.clicks.json").write_text("{")
     [service] = wanted_generators(site)
-    with pytest.raises(ServiceFailedError, match=r"sdm generator drop east\.clicks"):
+    with pytest.raises(ServiceFailedError, match=r"sdm generator delete east\.clicks"):
         service.command()
 
 

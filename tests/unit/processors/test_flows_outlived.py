@@ -432,7 +432,7 @@ def test_a_first_copy_whose_worker_died_writes_nothing_behind_its_failure(
 def test_a_statement_that_was_added_under_this_leadership_has_nothing_to_end() -> None:
     made = MemoryStatement()
     made.harness.elect()
-    made.harness.direct(Desired.REMOVED)
+    made.harness.direct(Desired.DELETED)
     made.settle()
     made.harness.add()
     asked = stops(made)

@@ -249,7 +249,7 @@ def _links() -> list[Refusal]:
         fields = {"product": story.PRODUCT, "cluster": "west", **changes}
         return Refusal(code, speaker, kind, fields)
 
-    on_links = (intents.LinkPaused, intents.LinkResumed, intents.LinkRemoved)
+    on_links = (intents.LinkPaused, intents.LinkResumed, intents.LinkDeleted)
     return [
         *(link("not_your_domain", kind, "north") for kind in (*on_links, intents.LinkCreated)),
         *(link("wrong_role", kind, "controller") for kind in (*on_links, intents.LinkCreated)),
@@ -257,7 +257,7 @@ def _links() -> list[Refusal]:
         link("link_exists", intents.LinkCreated, "east"),
         link("no_grant", intents.LinkCreated, "east", cluster="east"),
         link("not_paused", intents.LinkResumed, "west"),
-        link("still_granted", intents.LinkRemoved, "governor"),
+        link("still_granted", intents.LinkDeleted, "governor"),
     ]
 
 
@@ -276,7 +276,7 @@ def _statements() -> list[Refusal]:
     directions = (
         statements.StatementStopped,
         statements.StatementStarted,
-        statements.StatementDropped,
+        statements.StatementDeleted,
     )
     return [
         add("not_your_domain", "west"),
@@ -358,7 +358,7 @@ def _connectors() -> list[Refusal]:
     directions = (
         connectors.ConnectorStopped,
         connectors.ConnectorStarted,
-        connectors.ConnectorDropped,
+        connectors.ConnectorDeleted,
     )
     foreign = "${dir:/logins:east}"
     return [

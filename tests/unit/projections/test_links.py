@@ -51,8 +51,8 @@ def purge(generation: int) -> facts.LinkFact:
 
 ACTIVE = report(CREATED, activation(10, 1, p0=5), 11)
 PAUSING = links.redirected(ACTIVE, ID, Desired.PAUSED, 20, 2000)
-REMOVING = links.redirected(ACTIVE, ID, Desired.REMOVED, 30, 3000, OnRevoke.PURGE)
-PURGED = report(REMOVING, purge(30), 31)
+DELETING = links.redirected(ACTIVE, ID, Desired.DELETED, 30, 3000, OnRevoke.PURGE)
+PURGED = report(DELETING, purge(30), 31)
 
 
 def test_a_created_link_knows_both_ends() -> None:
@@ -129,8 +129,8 @@ def test_positions_only_go_forward() -> None:
         (ACTIVE, fact(facts.LinkStopped, 10, positions={"0": 99})),
         (ACTIVE, purge(10)),
         (PAUSING, purge(20)),
-        (REMOVING, purge(10)),
-        (REMOVING, fact(facts.CopyRetained, 10, topic="t", topic_id="D")),
+        (DELETING, purge(10)),
+        (DELETING, fact(facts.CopyRetained, 10, topic="t", topic_id="D")),
         (PAUSING, fact(facts.CopyRetained, 20, topic="t", topic_id="D")),
         (ACTIVE, failure(10).model_copy(update={"link": "east.orders@two"})),
     ],
@@ -177,8 +177,8 @@ def test_a_failure_is_forgotten_when_somebody_redirects_the_link() -> None:
     ("desired", "end"),
     [
         (Desired.PAUSED, fact(facts.LinkStopped, 20, positions={})),
-        (Desired.REMOVED, purge(20)),
-        (Desired.REMOVED, fact(facts.CopyRetained, 20, topic="t", topic_id="d")),
+        (Desired.DELETED, purge(20)),
+        (Desired.DELETED, fact(facts.CopyRetained, 20, topic="t", topic_id="d")),
     ],
 )
 def test_a_failure_on_the_way_to_an_end_is_over_with_it(
@@ -193,8 +193,8 @@ def test_a_failure_on_the_way_to_an_end_is_over_with_it(
 
 def test_a_removed_link_whose_copy_is_purged_tells_how_long_data_was_there() -> None:
     assert PURGED[ID] == replace(
-        REMOVING[ID],
-        state=State.REMOVED,
+        DELETING[ID],
+        state=State.DELETED,
         copy=Copy.PURGED,
         copied_to=3100,
         changed=31,
@@ -205,21 +205,21 @@ def test_a_removed_link_whose_copy_is_purged_tells_how_long_data_was_there() -> 
 
 
 def test_a_stopped_link_is_removed_only_when_its_copy_is_dealt_with() -> None:
-    stopped = report(REMOVING, fact(facts.LinkStopped, 30, positions={"0": 9}), 31)
-    assert (stopped[ID].state, stopped[ID].positions) == (State.REMOVING, Map({"0": 9}))
+    stopped = report(DELETING, fact(facts.LinkStopped, 30, positions={"0": 9}), 31)
+    assert (stopped[ID].state, stopped[ID].positions) == (State.DELETING, Map({"0": 9}))
 
 
 def test_a_retained_copy_is_still_there() -> None:
-    retained = report(REMOVING, fact(facts.CopyRetained, 30, topic="t", topic_id="D"), 31)[ID]
+    retained = report(DELETING, fact(facts.CopyRetained, 30, topic="t", topic_id="D"), 31)[ID]
     assert (retained.state, retained.copy, retained.copied_to) == (
-        State.REMOVED,
+        State.DELETED,
         Copy.RETAINED,
         None,
     )
 
 
 def test_a_link_created_again_knows_its_past_writer() -> None:
-    retained = report(REMOVING, fact(facts.CopyRetained, 30, topic="t", topic_id="D"), 31)
+    retained = report(DELETING, fact(facts.CopyRetained, 30, topic="t", topic_id="D"), 31)
     again = links.created(retained, CREATE, USERS, 40, 4000)[ID]
     assert (again.generation, again.created_generation, again.state) == (40, 40, State.CREATED)
     assert (again.incarnation, again.principal) == (1, "link-1")
@@ -249,7 +249,7 @@ def test_a_copy_of_an_old_report_does_not_turn_the_state_back() -> None:
 
 def test_positions_of_a_deleted_copy_say_nothing_about_a_new_one() -> None:
     """A removal was overtaken by a new grant; the copy is made anew under another topic id."""
-    again = links.created(REMOVING, CREATE, USERS, 40, 4000)
+    again = links.created(DELETING, CREATE, USERS, 40, 4000)
     event = activation(40, 2, p0=0)
     fresh = report(again, event.model_copy(update={"destination_topic_id": "E"}), 41)
     assert fresh[ID].positions == Map({"0": 0})

@@ -237,8 +237,8 @@ def test_a_request_that_ends_gives_its_place_back(log: MemoryLog, ending: type[E
 @pytest.mark.parametrize(
     ("kind", "drop", "named"),
     [
-        (Kind.STATEMENTS, statements.StatementDropped, "statement"),
-        (Kind.CONNECTORS, connectors.ConnectorDropped, "connector"),
+        (Kind.STATEMENTS, statements.StatementDeleted, "statement"),
+        (Kind.CONNECTORS, connectors.ConnectorDeleted, "connector"),
     ],
 )
 def test_what_is_dropped_gives_its_place_back_when_it_is_gone(
@@ -263,7 +263,7 @@ def test_names_of_dropped_statements_are_bounded_and_may_come_back(log: MemoryLo
     for number in range(KEPT):
         make(log, Kind.STATEMENTS, f"s{number}")
         story.settle(log)
-        log.say(statements.StatementDropped, "east", statement=f"east.s{number}")
+        log.say(statements.StatementDeleted, "east", statement=f"east.s{number}")
         story.settle(log)
     assert used(log, Kind.STATEMENTS) == Used(0, KEPT)
     refused(verdict(log, Kind.STATEMENTS, "fresh"), Kind.STATEMENTS, "east", KEPT)
@@ -297,7 +297,7 @@ def test_a_statement_that_comes_back_elsewhere_is_kept_as_one_more(log: MemoryLo
     for number in range(KEPT):
         make(log, Kind.STATEMENTS, "a", destination=f"east.to-{number}")
         story.settle(log)
-        log.say(statements.StatementDropped, "east", statement="east.a")
+        log.say(statements.StatementDeleted, "east", statement="east.a")
         story.settle(log)
     assert used(log, Kind.STATEMENTS) == Used(0, KEPT)
     elsewhere = make(log, Kind.STATEMENTS, "a", destination="east.to-more")
@@ -353,7 +353,7 @@ def test_each_table_that_a_sink_does_not_fill_any_more_is_kept_and_bounded(log: 
     same["config"]["tasks.max"] = "1"
     verdict = log.verdict(log.say(connectors.ConnectorUpdated, "east", **same))
     assert isinstance(verdict, Waiting)
-    log.accept(log.say(connectors.ConnectorDropped, "east", connector="east.s"))
+    log.accept(log.say(connectors.ConnectorDeleted, "east", connector="east.s"))
     story.settle(log)
     again = log.verdict(log.say(connectors.ConnectorAdded, "east", **config("more_${topic}")))
     refused(again, Kind.CONNECTORS, "east", KEPT)
@@ -385,7 +385,7 @@ def test_a_removed_link_is_not_made_anew_above_the_bound(log: MemoryLog) -> None
     story.granted(log)
     story.settle(log)
     link = {"product": story.PRODUCT, "cluster": "west"}
-    log.say(intents.LinkRemoved, "east", **link)
+    log.say(intents.LinkDeleted, "east", **link)
     story.settle(log)
     assert used(log, Kind.LINKS) == Used(0, 1)
     start(log, links=0)
@@ -430,8 +430,8 @@ def _act(log: MemoryLog, act: Any, name: str) -> None:
         return
     decided = {"grant": intents.AccessGranted, "deny": intents.AccessDenied}
     if act == "end":
-        log.say(statements.StatementDropped, "east", statement=f"east.{name}")
-        log.say(connectors.ConnectorDropped, "east", connector=f"east.{name}")
+        log.say(statements.StatementDeleted, "east", statement=f"east.{name}")
+        log.say(connectors.ConnectorDeleted, "east", connector=f"east.{name}")
         gone = {"domain": "east", "public_key": key(name).public, "reason": "r"}
         log.say(intents.KeyRevoked, "east", **gone)
         return

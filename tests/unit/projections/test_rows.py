@@ -75,14 +75,14 @@ def test_a_row_without_a_time_has_null_there(log: MemoryLog) -> None:
 def test_a_links_row_tells_what_became_of_the_copy(log: MemoryLog) -> None:
     link = log.image.links[story.LINK]
     found = link_row(link)
-    assert (found.state, found.copy_state, found.incarnation) == ("REMOVED", "RETAINED", 1)
+    assert (found.state, found.copy_state, found.incarnation) == ("DELETED", "RETAINED", 1)
     assert (found.source_cluster, found.cluster, found.run) == ("east", "west", "run-1")
     assert found.changed_at == at(log.records[link.changed].time)
 
 
 def test_ended_things_are_rows_with_a_state(log: MemoryLog) -> None:
     states = {found.key: getattr(found, "state", "") for found in all_rows(log.image)}
-    assert sorted(states.values()) == ["ACTIVE", "PUBLISHED", "REMOVED", "REVOKED"]
+    assert sorted(states.values()) == ["ACTIVE", "PUBLISHED", "DELETED", "REVOKED"]
 
 
 def test_all_rows_come_by_topic_and_key(log: MemoryLog) -> None:

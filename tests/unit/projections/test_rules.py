@@ -39,7 +39,7 @@ def mesh() -> tuple[MemoryLog, dict[str, str]]:
     log.say(connectors.ConnectorAdded, "east", **story.connector())
     for name in ("east.shares", "east.shared"):
         log.say(connectors.ConnectorAdded, "east", **story.shared(name, "disabled"))
-    log.say(connectors.ConnectorDropped, "east", connector="east.shared")
+    log.say(connectors.ConnectorDeleted, "east", connector="east.shared")
     story.settle(log)
     assert not log.image.intents.undecided
     return log, {ASKED: asked, DENIED: denied, GRANTED: granted}
@@ -136,17 +136,17 @@ ACCEPTED: list[tuple[str, type[Event], dict[str, Any]]] = [
     *(
         (speaker, kind, LINKED)
         for speaker in ("east", "west", "mesh")
-        for kind in (intents.LinkPaused, intents.LinkRemoved)
+        for kind in (intents.LinkPaused, intents.LinkDeleted)
     ),
     *(
         (speaker, kind, {"statement": story.STATEMENT})
         for speaker in ("east", "mesh")
-        for kind in (statements.StatementStopped, statements.StatementDropped)
+        for kind in (statements.StatementStopped, statements.StatementDeleted)
     ),
     *(
         (speaker, kind, {"connector": story.CONNECTOR})
         for speaker in ("east", "mesh")
-        for kind in (connectors.ConnectorStopped, connectors.ConnectorDropped)
+        for kind in (connectors.ConnectorStopped, connectors.ConnectorDeleted)
     ),
 ]
 
@@ -318,14 +318,14 @@ def test_every_code_of_the_rules_has_a_refusal_here() -> None:
 
 NOT_IN_THE_TABLE = {
     "not_running",
-    "link_removed",
+    "link_deleted",
     "link_busy",
     "held_by_operator",
     "domain_quarantined",
     "quarantined_already",
     "frozen_longer",
-    "statement_dropping",
-    "connector_dropping",
+    "statement_deleting",
+    "connector_deleting",
     "quota_exceeded",
 }
 """Need another state: see the tests below, of consequences, quarantine, freeze and quotas."""
@@ -369,13 +369,13 @@ def test_a_removed_link_can_be_restored_by_either_side() -> None:
     log = MemoryLog()
     story.published(log)
     story.granted(log)
-    log.say(intents.LinkRemoved, "east", **LINKED)
+    log.say(intents.LinkDeleted, "east", **LINKED)
     log.govern()
     for speaker in ("east", "west"):
         assert judged(log, speaker, intents.LinkCreated, LINKED) == Accepted()
         gone = judged(log, speaker, intents.LinkPaused, LINKED)
         assert isinstance(gone, Rejected)
-        assert gone.code == "link_removed"
+        assert gone.code == "link_deleted"
 
 
 def test_another_engine_takes_a_link_only_when_the_first_has_let_go() -> None:
@@ -395,7 +395,7 @@ def test_another_engine_takes_a_link_only_when_the_first_has_let_go() -> None:
     log.govern()
     assert log.image.links["east.users@west"].engine is intents.Engine.MIRRORMAKER
 
-    log.say(intents.LinkRemoved, "east", **LINKED)
+    log.say(intents.LinkDeleted, "east", **LINKED)
     log.govern()
     early = judged(log, "east", intents.LinkCreated, LINKED)
     assert isinstance(early, Rejected)
@@ -412,7 +412,7 @@ def stopped_by_the_operator() -> MemoryLog:
     return log
 
 
-@pytest.mark.parametrize("kind", [statements.StatementStarted, statements.StatementDropped])
+@pytest.mark.parametrize("kind", [statements.StatementStarted, statements.StatementDeleted])
 def test_a_statement_that_the_operator_has_stopped_is_held(kind: type[Event]) -> None:
     """Dropped and added again it would run all the same."""
     log = stopped_by_the_operator()
@@ -431,7 +431,7 @@ def test_the_operator_can_hold_what_the_domain_has_stopped() -> None:
     log.operator(statements.StatementStopped, statement=story.STATEMENT)
     story.settle(log)
     assert log.image.statements[story.STATEMENT].held
-    log.operator(statements.StatementDropped, statement=story.STATEMENT)
+    log.operator(statements.StatementDeleted, statement=story.STATEMENT)
     story.settle(log)
     log.say(statements.StatementAdded, "east", **story.statement())
     log.govern()
@@ -443,11 +443,11 @@ def test_a_statement_is_added_again_once_the_dropped_one_is_gone() -> None:
     story.published(log)
     log.say(statements.StatementAdded, "east", **story.statement())
     story.settle(log)
-    log.say(statements.StatementDropped, "east", statement=story.STATEMENT)
+    log.say(statements.StatementDeleted, "east", statement=story.STATEMENT)
     log.govern()
     verdict = judged(log, "east", statements.StatementAdded, story.statement())
     assert isinstance(verdict, Rejected)
-    assert verdict.code == "statement_dropping"
+    assert verdict.code == "statement_deleting"
     story.settle(log)
     verdict = judged(log, "east", statements.StatementAdded, story.statement())
     assert isinstance(verdict, Waiting)
@@ -464,7 +464,7 @@ def test_a_connector_that_the_operator_has_stopped_is_held_until_the_operator_le
     assert again.code == "not_running"
     log.operator(connectors.ConnectorStopped, **name, reason="it reads too much")
     story.settle(log)
-    for kind in (connectors.ConnectorStarted, connectors.ConnectorDropped):
+    for kind in (connectors.ConnectorStarted, connectors.ConnectorDeleted):
         verdict = judged(log, "east", kind, name)
         assert isinstance(verdict, Rejected)
         assert verdict.code == "held_by_operator"
@@ -495,15 +495,15 @@ def test_a_connector_is_added_again_once_the_dropped_one_is_gone() -> None:
     story.published(log)
     log.say(connectors.ConnectorAdded, "east", **story.connector())
     story.settle(log)
-    log.say(connectors.ConnectorDropped, "east", connector=story.CONNECTOR)
+    log.say(connectors.ConnectorDeleted, "east", connector=story.CONNECTOR)
     log.govern()
     verdict = judged(log, "east", connectors.ConnectorAdded, story.connector())
     assert isinstance(verdict, Rejected)
-    assert verdict.code == "connector_dropping"
+    assert verdict.code == "connector_deleting"
     story.settle(log)
     verdict = judged(log, "east", connectors.ConnectorAdded, story.connector())
     assert isinstance(verdict, Waiting)
-    # it goes on from where the dropped one stood, and reads no table anew
+    # it goes on from where the deleted one stood, and reads no table anew
     wider = story.connector(more={"table.include.list": "public.orders,public.users"})
     verdict = judged(log, "east", connectors.ConnectorAdded, wider)
     assert isinstance(verdict, Rejected)

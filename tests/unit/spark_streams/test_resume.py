@@ -53,7 +53,7 @@ def test_in_doubt_a_copy_does_not_start(
         start_positions({0: tail}, floors, {0: source})
     assert caught.value.code == code
     assert "partition 0" in caught.value.reason
-    assert "remove the link" in caught.value.reason
+    assert "delete the link" in caught.value.reason
     assert not caught.value.retriable
 
 

@@ -90,7 +90,7 @@ def test_readers_lose_a_copy_that_somebody_removes_under_the_grant() -> None:
     story.activated(log)
     story.rights(log, facts.AclApplied, request)
     link = log.image.links[story.LINK]
-    log.say(intents.LinkRemoved, "east", product=link.product, cluster=link.cluster, reason="r")
+    log.say(intents.LinkDeleted, "east", product=link.product, cluster=link.cluster, reason="r")
     log.govern()
     wish = wish_of(log, request)
     assert wish is not None
@@ -105,7 +105,7 @@ def test_a_grant_that_was_not_reported_yet_may_have_been_applied() -> None:
     log = MemoryLog()
     story.published(log)
     request = story.granted(log)
-    log.say(intents.LinkRemoved, "east", product=story.PRODUCT, cluster="west", reason="not yet")
+    log.say(intents.LinkDeleted, "east", product=story.PRODUCT, cluster="west", reason="not yet")
     log.govern()
     wish = wish_of(log, request)
     assert wish is not None

@@ -95,5 +95,5 @@ def test_a_copy_at_its_clusters_defaults_is_drift_where_they_are_others() -> Non
 def test_a_copy_that_must_not_be_there_is_not_missed() -> None:
     for gone in (replace(LINK, copy=Copy.PURGED), replace(LINK, copy=Copy.NONE)):
         assert not list(of_copy(gone, SOURCE, None))
-    retained = replace(LINK, copy=Copy.RETAINED, desired=Desired.REMOVED)
+    retained = replace(LINK, copy=Copy.RETAINED, desired=Desired.DELETED)
     assert not list(of_copy(retained, None, COPY))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from openlineage.client.event_v2 import RunState
 
-from mesh_events.connectors import ConnectorDropped, ConnectorStopped
+from mesh_events.connectors import ConnectorDeleted, ConnectorStopped
 from mesh_events.errors import InfrastructureError
 from processors.controllers.forwarding import ForwardingController, Written
 from processors.controllers.run_ends import Recent, RunEndsController
@@ -136,7 +136,7 @@ def test_a_connector_that_fails_twice_and_is_dropped_ends_each_run_once(
     connector.look(400, times=2)
     connector.say(ConnectorStopped)
     connector.look(times=3)
-    connector.say(ConnectorDropped)
+    connector.say(ConnectorDeleted)
     connector.look(times=3)
     assert list(lineage.ends().values()) == [["FAIL"]]
 
@@ -158,7 +158,7 @@ def test_a_statement_that_fails_and_is_dropped_ends_its_run_once(
 ) -> None:
     statement.engine.down = True
     statement.settle()
-    statement.harness.direct(Desired.REMOVED)
+    statement.harness.direct(Desired.DELETED)
     statement.engine.down = False
     statement.settle()
     assert [len(ends) for ends in lineage.ends().values()] == [1]

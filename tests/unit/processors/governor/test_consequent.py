@@ -115,7 +115,7 @@ def test_a_link_that_another_engine_has_let_go_is_due_by_that_report_alone() -> 
     log.accept(offset)
     image = followed(log, found, Image())
     assert found.due(image, BY) == []
-    while image.links[story.LINK].state is not LinkState.REMOVED:
+    while image.links[story.LINK].state is not LinkState.DELETED:
         end = len(log.records)
         story._move(log, image.links[story.LINK])
         assert len(log.records) > end

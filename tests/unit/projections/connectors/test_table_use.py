@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mesh_events.connectors import (
     OWN_SECRET,
     ConnectorAdded,
-    ConnectorDropped,
+    ConnectorDeleted,
     ConnectorStopped,
     ConnectorUpdated,
 )
@@ -87,7 +87,7 @@ def answer(log: MemoryLog, fields: dict[str, Any], kind: Any = ConnectorAdded) -
 
 
 def drop(log: MemoryLog, name: str) -> None:
-    log.accept(log.say(ConnectorDropped, name.partition(".")[0], connector=name))
+    log.accept(log.say(ConnectorDeleted, name.partition(".")[0], connector=name))
 
 
 def test_another_domain_may_not_capture_a_captured_table(log: MemoryLog) -> None:
@@ -374,7 +374,7 @@ def test_the_index_is_what_the_connectors_use_and_no_table_is_two_domains(
     for name, act, table in acts:
         domain = name.partition(".")[0]
         if act == "drop":
-            log.say(ConnectorDropped, domain, connector=name)
+            log.say(ConnectorDeleted, domain, connector=name)
         elif act == "settle":
             story.settle(log)
         else:

@@ -46,8 +46,8 @@ SPEAKERS = {name: name for name in ("east", "west", "north")} | {
 Said = tuple[str, type[Intent], dict[str, Any]]
 """Whose key signs it, of what kind, with which fields."""
 TOMORROW = at(EPOCH_MS + 86_400_000)
-DIRECTIONS = (statements.StatementStopped, statements.StatementDropped)
-TURNS = (connectors.ConnectorStopped, connectors.ConnectorDropped)
+DIRECTIONS = (statements.StatementStopped, statements.StatementDeleted)
+TURNS = (connectors.ConnectorStopped, connectors.ConnectorDeleted)
 FRESH = {
     "topic.prefix": "east.fresh",
     "table.include.list": "public.fresh",
@@ -112,7 +112,7 @@ def scene() -> tuple[MemoryLog, Mapping[str, str]]:
     log.say(connectors.ConnectorAdded, "east", **sink)
     log.say(connectors.ConnectorAdded, "east", **story.shared("east.shared", "disabled"))
     story.settle(log)
-    log.say(connectors.ConnectorDropped, "east", connector="east.shared")
+    log.say(connectors.ConnectorDeleted, "east", connector="east.shared")
     frozen = {"domain": "north", "until": at(log.now + 60_000), "reason": "lost"}
     log.operator(intents.DomainFrozen, **frozen)
     story.settle(log)
@@ -155,7 +155,7 @@ def good() -> list[Said]:
         ("east", intents.AccessGranted, request),
         ("east", intents.AccessDenied, request),
         ("east", intents.AccessRevoked, {**request, "request": ids[GRANTED]}),
-        *(("east", kind, link) for kind in (intents.LinkPaused, intents.LinkRemoved)),
+        *(("east", kind, link) for kind in (intents.LinkPaused, intents.LinkDeleted)),
         ("east", statements.StatementAdded, sql),
         ("east", statements.StatementUpdated, text),
         *(("east", kind, {"statement": "east.copied"}) for kind in DIRECTIONS),

@@ -3,7 +3,7 @@
 import pytest
 
 from mesh_events import facts, intents
-from mesh_events.intents import LinkCreated, LinkRemoved, LinkResumed, OnRevoke
+from mesh_events.intents import LinkCreated, LinkDeleted, LinkResumed, OnRevoke
 from mesh_events.rows import AccessState, LinkState
 from projections.deciding.consequences import consequences
 from projections.deciding.intents import REMEMBERED_MS
@@ -214,11 +214,11 @@ def test_the_link_ends_only_after_the_last_rights_are_seen_gone(log: MemoryLog) 
     assert due(log) == []
     story.rights(log, facts.AclRemoved, second)
     [intent] = due(log)
-    assert isinstance(intent, LinkRemoved)
+    assert isinstance(intent, LinkDeleted)
     log.govern()
-    assert log.image.links[story.LINK].desired is Desired.REMOVED
+    assert log.image.links[story.LINK].desired is Desired.DELETED
     story.settle(log)
-    assert log.image.links[story.LINK].state is State.REMOVED
+    assert log.image.links[story.LINK].state is State.DELETED
     assert due(log) == []
 
 
@@ -227,7 +227,7 @@ def test_a_revocation_before_the_rights_were_applied_ends_the_link_too(log: Memo
     revoke_undecided(log, asked)
     story.rights(log, facts.AclRemoved, asked)
     log.govern()
-    assert log.image.links[story.LINK].desired is Desired.REMOVED
+    assert log.image.links[story.LINK].desired is Desired.DELETED
 
 
 def test_an_end_said_too_late_does_not_take_the_link_from_a_new_grant(log: MemoryLog) -> None:
@@ -250,13 +250,13 @@ def test_an_end_said_too_late_does_not_take_the_link_from_a_new_grant(log: Memor
 def test_an_explicit_removal_is_not_undone_by_itself(log: MemoryLog) -> None:
     story.granted(log)
     story.settle(log)
-    log.say(LinkRemoved, "east", **LINKED)
+    log.say(LinkDeleted, "east", **LINKED)
     story.settle(log)
-    assert log.image.links[story.LINK].state is State.REMOVED
+    assert log.image.links[story.LINK].state is State.DELETED
     assert due(log) == []
     forget_ids(log)
     assert due(log) == []
-    assert log.image.links[story.LINK].state is State.REMOVED
+    assert log.image.links[story.LINK].state is State.DELETED
 
 
 def test_a_grant_waits_while_its_link_is_away_and_is_enforced_when_it_is_back(
@@ -266,7 +266,7 @@ def test_a_grant_waits_while_its_link_is_away_and_is_enforced_when_it_is_back(
     story.settle(log)
     applied = log.image.access.requests[request]
     assert applied.state is AccessState.ACTIVE
-    log.say(LinkRemoved, "east", **LINKED)
+    log.say(LinkDeleted, "east", **LINKED)
     story.settle(log)
     waiting = log.image.access.requests[request]
     assert (waiting.state, waiting.removed_at is not None) == (AccessState.GRANTED, True)
@@ -287,7 +287,7 @@ def forget_ids(log: MemoryLog) -> None:
 
 def test_a_new_grant_brings_a_removed_link_back(log: MemoryLog) -> None:
     story.granted(log)
-    log.say(LinkRemoved, "east", **LINKED)
+    log.say(LinkDeleted, "east", **LINKED)
     story.settle(log)
     removed = log.image.links[story.LINK]
     story.answer(log, intents.AccessGranted, second_request(log))
@@ -344,7 +344,7 @@ def test_a_grant_with_another_engine_waits_until_the_first_has_let_go(log: Memor
     story.settle(log)
     story.answer(log, intents.AccessRevoked, asked)
     # the rights go, and the copy is still being removed
-    while log.image.links[story.LINK].desired is not Desired.REMOVED:
+    while log.image.links[story.LINK].desired is not Desired.DELETED:
         story.keep(log)
         log.govern()
     assert not log.image.links[story.LINK].is_over
@@ -377,13 +377,13 @@ def test_what_the_operator_has_stopped_nobody_else_lets_go_on(log: MemoryLog) ->
 
     operator(intents.LinkPaused)
     assert {refused(intents.LinkResumed, one) for one in ("east", "west")} == {"held_by_operator"}
-    log.say(intents.LinkRemoved, "east", **LINKED)
+    log.say(intents.LinkDeleted, "east", **LINKED)
     log.govern()
     assert refused(intents.LinkCreated, "east") == "held_by_operator"
     # another grant does not bring it back either
     story.answer(log, intents.AccessGranted, second_request(log))
     story.settle(log)
-    assert log.image.links[story.LINK].desired is Desired.REMOVED
+    assert log.image.links[story.LINK].desired is Desired.DELETED
     operator(intents.LinkCreated)
     assert not log.image.links[story.LINK].held
     log.say(intents.LinkPaused, "east", **LINKED)

@@ -102,7 +102,7 @@ def test_the_keys_of_the_worker_ask_for_nothing_but_what_follows_from_the_state(
 
 
 def test_a_controllers_key_says_not_even_what_follows_from_the_state(log: MemoryLog) -> None:
-    offset = log.append(log.make(intents.LinkRemoved, "mesh", **PAUSE), by="controller")
+    offset = log.append(log.make(intents.LinkDeleted, "mesh", **PAUSE), by="controller")
     assert code(log.verdict(offset)) == "wrong_role"
 
 

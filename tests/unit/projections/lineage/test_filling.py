@@ -85,7 +85,7 @@ def test_what_is_filled_stays_so_until_its_link_starts_again(state: links.State)
 
 def test_a_copy_that_is_made_anew_is_not_filled_by_the_one_before() -> None:
     removing = links.redirected(
-        Map({story.ID: filled_at(LINK, p0=5)}), story.ID, Desired.REMOVED, 30, 3, OnRevoke.RETAIN
+        Map({story.ID: filled_at(LINK, p0=5)}), story.ID, Desired.DELETED, 30, 3, OnRevoke.RETAIN
     )
     again = links.created(removing, story.CREATE, story.USERS, 40, 4000)
     assert again[story.ID].positions == Map({"0": 5})
@@ -94,7 +94,7 @@ def test_a_copy_that_is_made_anew_is_not_filled_by_the_one_before() -> None:
 
 
 def test_a_link_that_is_removed_holds_up_nothing() -> None:
-    found, statement = image(replace(LINK, desired=Desired.REMOVED))
+    found, statement = image(replace(LINK, desired=Desired.DELETED))
     assert copying(found, statement, "east.users") == []
     assert unfilled(found, statement) is None
 

@@ -165,15 +165,15 @@ def test_downstream_keeps_what_was_derived_over_a_purged_copy() -> None:
     assert log.image.links[story.LINK].copy is Copy.PURGED
     assert shape(downstream(log.image, USERS)) == before
     [link] = [one for one in steps(log.image) if one.kind == "link"]
-    assert (link.state, link.copy) == ("REMOVED", "PURGED")
+    assert (link.state, link.copy) == ("DELETED", "PURGED")
 
 
 def test_downstream_keeps_the_topic_of_a_dropped_statement() -> None:
     log = joined()
-    log.say(statements.StatementDropped, "west", statement="west.greeted")
+    log.say(statements.StatementDeleted, "west", statement="west.greeted")
     revoked(log)
     greeted = [one for one in steps(log.image) if one.name == "west.greeted"]
-    assert [one.state for one in greeted] == ["DROPPED"]
+    assert [one.state for one in greeted] == ["DELETED"]
     derived = [one.place for one in walk(downstream(log.image, USERS))]
     assert ("west", "west.greeted") in derived
 
@@ -193,7 +193,7 @@ def test_downstream_keeps_what_an_earlier_sql_text_read() -> None:
 
 def test_a_statement_added_to_a_new_topic_forgets_what_filled_the_deleted_one() -> None:
     log = joined()
-    log.say(statements.StatementDropped, "east", statement="east.copied")
+    log.say(statements.StatementDeleted, "east", statement="east.copied")
     story.settle(log)
     again = story.statement(sql="SELECT 1", stream="east.other")
     log.say(statements.StatementAdded, "east", **again)
@@ -211,7 +211,7 @@ def test_what_was_made_of_a_topic_that_was_deleted_is_still_told_to_the_owner_of
     story.settle(log)
     asked = next(iter(log.image.access.requests.values()))
     made = [place for _, places in made_with(log.image, asked) for place in places]
-    log.say(statements.StatementDropped, "west", statement="west.greeted")
+    log.say(statements.StatementDeleted, "west", statement="west.greeted")
     story.settle(log)
     again = {"stream": "west.own", "destination": "west.greeted", "application": None}
     log.say(statements.StatementAdded, "west", **story.statement(statement="west.greeted", **again))
@@ -246,8 +246,8 @@ def published(log: MemoryLog, topic: str) -> None:
 
 
 def made_anew(log: MemoryLog, name: str) -> None:
-    """A statement is dropped, its topic deleted, and it is added again over another stream."""
-    log.say(statements.StatementDropped, "west", statement=name)
+    """A statement is deleted, its topic deleted, and it is added again over another stream."""
+    log.say(statements.StatementDeleted, "west", statement=name)
     story.settle(log)
     again = {"stream": "west.own", "destination": name, "application": None}
     log.say(statements.StatementAdded, "west", **story.statement(statement=name, **again))
@@ -267,7 +267,7 @@ def test_what_a_link_copied_of_a_deleted_topic_is_still_told_to_the_owner_of_its
         assert copied in [one.place for one in walk(downstream(log.image, USERS))]
     asked = next(one for one in log.image.access.requests.values() if one.product == "east.users")
     assert copied in [place for _, places in made_with(log.image, asked) for place in places]
-    log.say(intents.LinkRemoved, "west", product="west.second", cluster="east")
+    log.say(intents.LinkDeleted, "west", product="west.second", cluster="east")
     story.settle(log)
     assert log.image.links["west.second@east"].copy is Copy.PURGED
     assert copied not in [one.place for one in walk(downstream(log.image, USERS))]
@@ -275,7 +275,7 @@ def test_what_a_link_copied_of_a_deleted_topic_is_still_told_to_the_owner_of_its
 
 def test_a_statement_added_to_another_topic_keeps_the_first_one() -> None:
     log = joined()
-    log.say(statements.StatementDropped, "east", statement="east.copied")
+    log.say(statements.StatementDeleted, "east", statement="east.copied")
     story.settle(log)
     log.say(statements.StatementAdded, "east", **story.statement(destination="east.elsewhere"))
     log.govern()
@@ -295,7 +295,7 @@ def test_downstream_keeps_the_table_of_a_dropped_sink() -> None:
     }
     log.say(connectors.ConnectorAdded, "east", connector="east.sink", config=config)
     story.settle(log)
-    log.say(connectors.ConnectorDropped, "east", connector="east.sink")
+    log.say(connectors.ConnectorDeleted, "east", connector="east.sink")
     story.settle(log)
     table = ("postgres://db.invalid:5432", "shop.public.east_users")
     assert table in [one.place for one in walk(downstream(log.image, USERS))]

@@ -121,7 +121,7 @@ def reading(log: MemoryLog, via: Via) -> list[tuple[bool, bool, str]]:
 
 @pytest.mark.parametrize(
     ("kind", "state"),
-    [(intents.LinkPaused, "PAUSING"), (intents.LinkRemoved, "REMOVING")],
+    [(intents.LinkPaused, "PAUSING"), (intents.LinkDeleted, "DELETING")],
 )
 def test_a_link_is_told_until_its_controller_has_stopped_it(kind: type[Event], state: str) -> None:
     log = MemoryLog()
@@ -137,7 +137,7 @@ def test_a_link_is_told_until_its_controller_has_stopped_it(kind: type[Event], s
     assert reading(log, Via.LINK) == [(False, True, "FAILED")]
 
 
-@pytest.mark.parametrize("kind", [intents.LinkPaused, intents.LinkRemoved])
+@pytest.mark.parametrize("kind", [intents.LinkPaused, intents.LinkDeleted])
 def test_a_link_that_was_stopped_reads_no_more(kind: type[Event]) -> None:
     log = MemoryLog()
     story.published(log)
@@ -154,10 +154,10 @@ def test_a_dropped_statement_is_told_until_its_controller_has_stopped_it() -> No
     story.published(log)
     log.say(story.statements.StatementAdded, "east", **story.statement())
     story.settle(log)
-    dropped = story.statements.StatementDropped
-    log.say(dropped, "east", statement=story.STATEMENT, reason="done")
+    deleted = story.statements.StatementDeleted
+    log.say(deleted, "east", statement=story.STATEMENT, reason="done")
     log.govern()
-    assert reading(log, Via.STATEMENT) == [(False, True, "DROPPING")]
+    assert reading(log, Via.STATEMENT) == [(False, True, "DELETING")]
     story.settle(log)
     assert reading(log, Via.STATEMENT) == []
 
@@ -170,7 +170,7 @@ def test_a_statement_with_a_new_text_is_told_until_the_run_of_the_old_one_has_en
     story.settle(log)
     assert reading(log, Via.STATEMENT) == [(True, True, "ACTIVE")]
     text = {"sql": "SELECT 1", "stream": "east.clicks", "tables": [], "application": None}
-    for kind in (statements.StatementUpdated, statements.StatementDropped):
+    for kind in (statements.StatementUpdated, statements.StatementDeleted):
         log.say(kind, "east", statement=story.STATEMENT, **(text if "Upd" in str(kind) else {}))
         log.govern()
         [(entitled, enforced, _)] = reading(log, Via.STATEMENT)
@@ -230,9 +230,9 @@ def test_a_dropped_sink_is_told_until_its_controller_has_stopped_it() -> None:
     log.say(connectors.ConnectorAdded, "east", connector="east.out", config=sink)
     story.settle(log)
     assert reading(log, Via.CONNECTOR) == [(True, True, "ACTIVE")]
-    log.say(connectors.ConnectorDropped, "east", connector="east.out", reason="done")
+    log.say(connectors.ConnectorDeleted, "east", connector="east.out", reason="done")
     log.govern()
-    assert reading(log, Via.CONNECTOR) == [(False, True, "DROPPING")]
+    assert reading(log, Via.CONNECTOR) == [(False, True, "DELETING")]
     story.settle(log)
     assert reading(log, Via.CONNECTOR) == []
 

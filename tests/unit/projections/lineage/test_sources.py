@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NoReturn
 
-from mesh_events.intents import LinkRemoved
+from mesh_events.intents import LinkDeleted
 from projections.lineage.sources import not_granted
 from projections.table import PairsMapping
 from tests import sample_history as story
@@ -46,7 +46,7 @@ def test_what_is_granted_to_the_application_on_the_cluster_may_be_read() -> None
 
 def test_what_comes_by_a_removed_link_may_not_be_read() -> None:
     log = granted()
-    log.say(LinkRemoved, "west", product=story.PRODUCT, cluster="west", reason="r")
+    log.say(LinkDeleted, "west", product=story.PRODUCT, cluster="west", reason="r")
     log.govern()
     assert asked(log) == ["east.users", "east.other"]
 

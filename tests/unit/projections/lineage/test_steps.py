@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from immutables import Map
 
 from mesh_events.connectors import OWN_SECRET, ConnectorAdded, ConnectorUpdated
-from mesh_events.statements import StatementAdded, StatementDropped, StatementUpdated
+from mesh_events.statements import StatementAdded, StatementDeleted, StatementUpdated
 from projections.connectors.state import Connector
 from projections.lineage.steps import (
     DELETED,
@@ -168,7 +168,7 @@ def test_the_index_by_places_is_right_after_any_story(acts: list[tuple[str, str,
             case "text":
                 log.say(StatementUpdated, "east", statement=name, **text)
             case "drop":
-                log.say(StatementDropped, "east", statement=name)
+                log.say(StatementDeleted, "east", statement=name)
             case "sink":
                 log.say(ConnectorAdded, "east", connector=f"{name}s", config=config)
             case "config":

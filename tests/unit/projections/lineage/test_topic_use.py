@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mesh_events.connectors import ConnectorAdded, ConnectorDropped, ConnectorUpdated
+from mesh_events.connectors import ConnectorAdded, ConnectorDeleted, ConnectorUpdated
 from mesh_events.decisions import GovernorStarted
-from mesh_events.statements import StatementAdded, StatementDropped
+from mesh_events.statements import StatementAdded, StatementDeleted
 from projections.deciding.verdict import Rejected, Waiting
 from projections.image import Image
 from tests import sample_history as story
@@ -75,13 +75,13 @@ def test_the_indexes_are_what_connectors_and_statements_have(
             case "update":
                 log.say(ConnectorUpdated, "east", **files(name, number))
             case "drop":
-                log.say(ConnectorDropped, "east", connector=name)
+                log.say(ConnectorDeleted, "east", connector=name)
             case "state":
                 # the same topic as the dead letters of a connector, now and then
                 fields = story.statement(statement=name, destination=f"east.{'abc'[number - 1]}")
                 log.say(StatementAdded, "east", **fields)
             case "end":
-                log.say(StatementDropped, "east", statement=name)
+                log.say(StatementDeleted, "east", statement=name)
             case _:
                 story.settle(log)
         log.govern()
@@ -126,7 +126,7 @@ def test_a_connector_gives_its_tasks_back_when_it_has_fewer_or_is_gone(log: Memo
     assert added(log, "east.a", 3, ConnectorUpdated) == ""
     assert added(log, "east.b", 1) == ""
     assert added(log, "east.a", 4, ConnectorUpdated) != ""
-    log.accept(log.say(ConnectorDropped, "east", connector="east.a"))
+    log.accept(log.say(ConnectorDeleted, "east", connector="east.a"))
     assert added(log, "east.c", 3) != ""
     story.settle(log)
     assert added(log, "east.c", 3) == ""

@@ -9,7 +9,7 @@ from mesh_events.intents import (
     AccessRevoked,
     DomainQuarantined,
     DomainReleased,
-    LinkRemoved,
+    LinkDeleted,
     OnRevoke,
 )
 from self_service.cli.access import explanation
@@ -56,7 +56,7 @@ def test_who_administers_a_cluster_is_told_as_long_as_a_copy_lies_there() -> Non
 
 
 def test_explain_says_entitled_of_whom_readers_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not of a domain in quarantine, nor after somebody removed the link."""
+    """Not of a domain in quarantine, nor after somebody deleted the link."""
     log = MemoryLog()
     story.published(log)
     story.granted(log)
@@ -76,6 +76,6 @@ def test_explain_says_entitled_of_whom_readers_do(monkeypatch: pytest.MonkeyPatc
     log.operator(DomainReleased, domain="west", reason="r")
     log.govern()
     assert entitled("west.app") is True
-    log.say(LinkRemoved, "east", product=story.PRODUCT, cluster="west", reason="r")
+    log.say(LinkDeleted, "east", product=story.PRODUCT, cluster="west", reason="r")
     log.govern()
     assert entitled("west.app") is False

@@ -78,7 +78,7 @@ def test_a_copy_that_stands_still_is_told(log: MemoryLog) -> None:
 def test_a_removed_link_is_told_with_the_way_back(log: MemoryLog) -> None:
     story.granted(log)
     story.settle(log)
-    log.say(intents.LinkRemoved, "west", product=story.PRODUCT, cluster="west", reason="not needed")
+    log.say(intents.LinkDeleted, "west", product=story.PRODUCT, cluster="west", reason="not needed")
     log.govern()
     story.settle(log)
     told = said(log, enforced=False)

@@ -86,7 +86,7 @@ def test_lineage_shows_the_state_of_a_copy_that_is_gone() -> None:
     log = joined()
     revoked(log)
     lines = list(_lines(Scene(log.image), downstream(log.image, USERS), "downstream"))
-    assert "├─ link east.users@west (REMOVED, copy PURGED)" in lines
+    assert "├─ link east.users@west (DELETED, copy PURGED)" in lines
     assert any("west.greeted @ west" in line for line in lines)
 
 

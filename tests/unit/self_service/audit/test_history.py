@@ -158,7 +158,7 @@ def test_a_revocations_consequences_lead_to_the_purged_copy(log: MemoryLog) -> N
     revocation = next(one for one in every if one.type == "AccessRevoked")
     found = types(consequences(every, revocation))
     assert found[0] == "AccessRevoked"
-    assert {"AclRemoved", "LinkRemoved", "LinkStopped", "CopyPurged"} <= set(found)
+    assert {"AclRemoved", "LinkDeleted", "LinkStopped", "CopyPurged"} <= set(found)
     assert "LinkActivated" not in found
 
 
@@ -183,7 +183,7 @@ def test_a_requests_conversation_leads_to_the_purged_copy(log: MemoryLog) -> Non
         "AccessGranted",
         "LinkCreated",
         "AccessRevoked",
-        "LinkRemoved",
+        "LinkDeleted",
     ]
     assert {"CheckPassed", "AclApplied", "LinkActivated", "AclRemoved"} <= set(types(found))
     assert found[-1].type == "CopyPurged"

@@ -154,7 +154,7 @@ def test_a_link_is_applied_when_it_does_what_was_said(log: MemoryLog) -> None:
     for kind, state in (
         (intents.LinkPaused, "PAUSED"),
         (intents.LinkResumed, "ACTIVE"),
-        (intents.LinkRemoved, "REMOVED"),
+        (intents.LinkDeleted, "DELETED"),
     ):
         log.say(kind, "east", product=story.PRODUCT, cluster="west")
         log.govern()

@@ -4,7 +4,7 @@ import pytest
 
 from mesh_events import intents
 from mesh_events.connectors import ConnectorAdded
-from mesh_events.statements import StatementAdded, StatementDropped
+from mesh_events.statements import StatementAdded, StatementDeleted
 from self_service.cli.schema.major import Successor, successor
 from self_service.cli.topic.readers import filled_by, readers
 from tests import sample_history as story
@@ -54,7 +54,7 @@ def test_those_who_read_a_topic_and_those_who_fill_it_are_told_apart() -> None:
     assert [one["name"] for one in readers(log.image, "east.copied")] == ["east.files"]
     assert filled_by(log.image, "east.copied") == ["east.copied"]
     assert filled_by(log.image, "east.users") == []
-    log.say(StatementDropped, "east", statement="east.copied", reason="over")
+    log.say(StatementDeleted, "east", statement="east.copied", reason="over")
     story.answer(log, intents.AccessRevoked, asked)
     log.govern()
     assert "statement" not in {one["kind"] for one in readers(log.image, "east.users")}

@@ -46,14 +46,14 @@ class Registry:
 
 
 def log_of_west() -> MemoryLog:
-    """West runs a statement that fills west.filled, and has dropped another one."""
+    """West runs a statement that fills west.filled, and has deleted another one."""
     log = MemoryLog()
     story.published(log)
-    for name, out in (("west.running", "west.filled"), ("west.dropped", "west.taken-back")):
+    for name, out in (("west.running", "west.filled"), ("west.deleted", "west.taken-back")):
         about = {"statement": name, "stream": "west.clicks", "destination": out}
         log.say(statements.StatementAdded, "west", **story.statement(**about))
     story.settle(log)
-    log.say(statements.StatementDropped, "west", statement="west.dropped")
+    log.say(statements.StatementDeleted, "west", statement="west.deleted")
     story.settle(log)
     return log
 
@@ -169,7 +169,7 @@ def test_a_table_whose_stream_lost_records_comes_back_in_neither(begin: int) -> 
     about = {"statement": "west.rows", "destination": meant.destination, **meant.fields()}
     log.say(statements.StatementAdded, "west", **about)
     story.settle(log)
-    log.say(statements.StatementDropped, "west", statement="west.rows")
+    log.say(statements.StatementDeleted, "west", statement="west.rows")
     story.settle(log)
     filled = replace(
         log.image.statements["west.rows"],

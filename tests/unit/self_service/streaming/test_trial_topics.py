@@ -110,7 +110,7 @@ def test_a_topic_that_no_trial_made_survives_an_update(bench: Bench, topic: str)
 
 def test_a_topic_made_anew_under_the_name_of_a_trials_survives(bench: Bench) -> None:
     bench.leftover()
-    bench.say(statements.StatementDropped, TRIAL)
+    bench.say(statements.StatementDeleted, TRIAL)
     bench.cluster.delete_topic(FILLED)
     bench.make(FILLED)
     with pytest.raises(RefusedError, match=r"no trial of east\.copied is known to have made it"):
@@ -128,7 +128,7 @@ def test_a_schema_that_no_trial_registered_survives(bench: Bench) -> None:
 
 def test_a_statement_of_the_trials_name_is_not_dropped(bench: Bench) -> None:
     bench.add(TRIAL, "east.other")
-    with pytest.raises(RefusedError, match=f"`sdm streaming sql drop {TRIAL}`") as refused:
+    with pytest.raises(RefusedError, match=f"`sdm streaming sql delete {TRIAL}`") as refused:
         bench.run()
     assert refused.value.code == "statement_exists"
     assert bench.log.image.statements[TRIAL].stands

@@ -128,7 +128,7 @@ def test_nothing_is_switched_without_a_yes_unless_all_was_compared(
 def test_the_present_text_is_tried_where_the_destination_may_have_what_another_made(
     monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], is_tried: bool
 ) -> None:
-    """As after an update, or where it was dropped and came back with another text."""
+    """As after an update, or where it was deleted and came back with another text."""
     said: list[tuple[str, str]] = []
     monkeypatch.setattr(
         Trial, "_submit", lambda _, suffix, __, **fields: said.append((suffix, fields["sql"]))

@@ -264,7 +264,7 @@ def test_keys_of_the_stream_may_be_encoded_in_two_ways() -> None:
     ],
 )
 def test_a_table_is_made_by_one_text_only(before: str, after: str) -> None:
-    with pytest.raises(SqlError, match="drop the statement"):
+    with pytest.raises(SqlError, match="delete the statement"):
         require_no_table(parse(before), parse(after))
     require_no_table(parse("SELECT id FROM u"), parse("SELECT id AS x FROM u"))
 

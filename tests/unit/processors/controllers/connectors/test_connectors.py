@@ -14,7 +14,7 @@ from mesh_events.connectors import (
     OWN_SECRET,
     ConnectorActivated,
     ConnectorAdded,
-    ConnectorDropped,
+    ConnectorDeleted,
     ConnectorFailed,
     ConnectorStarted,
     ConnectorStopped,
@@ -34,7 +34,7 @@ from tests import sample_history as story
 from tests.connectors.memory import NAME, PRINCIPAL, MemoryConnect, MemoryConnector
 from tests.unit.processors.controllers.flows.test_links_crashes import Crashes, DiedError
 
-PLACES = ["connector-after-rights", "connector-after-deploy", "connector-after-drop"]
+PLACES = ["connector-after-rights", "connector-after-deploy", "connector-after-delete"]
 TRACE = "org.A: task died\n\tat x\nCaused by: org.DataException: the connection was reset.\n\tat y"
 
 
@@ -218,7 +218,7 @@ def test_what_somebody_else_changed_is_put_back(made: MemoryConnector) -> None:
     made.look(times=2)
     assert made.api.found[NAME].runs
     made.time += 60
-    made.api.drop(NAME)
+    made.api.delete(NAME)
     made.look(times=2)
     assert made.api.found[NAME].config == wanted
     made.east.bindings.clear()
@@ -354,13 +354,13 @@ def test_what_fails_otherwise_after_an_update_is_told(made: MemoryConnector) -> 
 def test_a_dropped_connector_leaves_nothing(made: MemoryConnector, tmp_path: Path) -> None:
     made.add({"database.password": made.secrets.store(NAME, "s3cret")})
     made.look(times=2)
-    made.say(ConnectorDropped)
+    made.say(ConnectorDeleted)
     made.look(times=3)
     assert NAME not in made.api.found
     assert not made.east.rights(principal=PRINCIPAL)
     assert made.east.open_logins() == set()
     assert [one for one in tmp_path.rglob("*") if one.is_file()] == []
-    assert made.connector.state is ConnectorState.DROPPED
+    assert made.connector.state is ConnectorState.DELETED
     assert [kind.name for kind, *_ in made.lineage.told] == ["START", "COMPLETE"]
     made.api.calls.clear()
     made.look(times=3)
@@ -378,9 +378,9 @@ def test_a_dropped_connector_closes_the_login_that_the_mesh_has_made_and_no_othe
     assert made.said() == (["Activated"] if has_run else ["login_taken"])
     # an administrator has changed it since
     made.east.set_password(PRINCIPAL, "of-somebody-else")
-    made.say(ConnectorDropped)
+    made.say(ConnectorDeleted)
     made.look(30, times=3)
-    assert made.connector.state is ConnectorState.DROPPED
+    assert made.connector.state is ConnectorState.DELETED
     assert made.east.lets_in(PRINCIPAL, "of-somebody-else") is not has_run
 
 
@@ -486,9 +486,9 @@ def test_what_is_asked_for_after_a_worker_was_stopped_is_done(made: MemoryConnec
     made.look(times=3)
     made.api.stopped = True
     made.look(10, times=3)
-    made.say(ConnectorDropped)
+    made.say(ConnectorDeleted)
     made.look(10, times=3)
-    assert made.connector.state is ConnectorState.DROPPED
+    assert made.connector.state is ConnectorState.DELETED
     assert NAME not in made.api.found
 
 
@@ -615,10 +615,10 @@ def test_rights_go_although_connect_is_silent(made: MemoryConnector) -> None:
     made.look()
     assert not made.east.rights(principal=PRINCIPAL)
     made.log.operator(intents.DomainReleased, domain="east", reason="found")
-    made.say(ConnectorDropped)
+    made.say(ConnectorDeleted)
     made.look()
     assert not made.east.rights(principal=PRINCIPAL)
-    assert made.connector.state is ConnectorState.DROPPING
+    assert made.connector.state is ConnectorState.DELETING
 
 
 def test_what_was_just_made_is_not_taken_for_gone(made: MemoryConnector) -> None:
@@ -627,21 +627,21 @@ def test_what_was_just_made_is_not_taken_for_gone(made: MemoryConnector) -> None
     made.add()
     made.look()
     unlisted = made.api.found.pop(NAME)
-    made.say(ConnectorDropped)
+    made.say(ConnectorDeleted)
     made.api.calls.clear()
     made.look()
-    assert made.connector.state is ConnectorState.DROPPING
+    assert made.connector.state is ConnectorState.DELETING
     assert f"drop {NAME}" in made.api.calls
     made.api.found[NAME] = unlisted
     made.look(times=6)
     assert NAME not in made.api.found
-    assert made.connector.state is ConnectorState.DROPPED
+    assert made.connector.state is ConnectorState.DELETED
 
 
 @pytest.mark.parametrize(
     ("asked", "end", "state"),
     [
-        (ConnectorDropped, "drop", ConnectorState.DROPPED),
+        (ConnectorDeleted, "drop", ConnectorState.DELETED),
         (ConnectorStopped, "stop", ConnectorState.STOPPED),
     ],
 )
@@ -858,7 +858,7 @@ def test_a_removed_link_ends_what_reads_its_copy(made: MemoryConnector) -> None:
     found = made.log.image.connectors["west.files"]
     assert look.withheld(found, made.log.image) is None
     link = {"product": story.PRODUCT, "cluster": "west"}
-    made.log.say(intents.LinkRemoved, "west", **link, reason="r")
+    made.log.say(intents.LinkDeleted, "west", **link, reason="r")
     made.log.govern()
     reason = look.withheld(found, made.log.image)
     assert reason is not None
@@ -915,7 +915,7 @@ def test_a_controller_that_dies_anywhere_is_followed_by_one_that_ends_the_same(
         made.add,
         lambda: made.say(ConnectorStopped, reason="r"),
         lambda: made.say(ConnectorStarted),
-        lambda: made.say(ConnectorDropped),
+        lambda: made.say(ConnectorDeleted),
         made.add,
     ]
     died = 0

@@ -7,7 +7,7 @@ import pytest
 from mesh_events.connectors import (
     ConnectorActivated,
     ConnectorAdded,
-    ConnectorDropped,
+    ConnectorDeleted,
     ConnectorUpdated,
 )
 from mesh_events.rows import ConnectorState
@@ -109,7 +109,7 @@ def test_a_sink_that_is_added_over_the_rows_of_one_that_was_dropped_is_refused(
     made: MemoryConnector, name: str
 ) -> None:
     add(made)
-    made.say(ConnectorDropped)
+    made.say(ConnectorDeleted)
     made.look(times=6)
     assert made.connector.is_over
     make_anew(made)
@@ -122,7 +122,7 @@ def test_a_sink_that_comes_back_for_another_table_does_not_go_on_at_its_old_posi
     made: MemoryConnector,
 ) -> None:
     add(made)
-    made.say(ConnectorDropped)
+    made.say(ConnectorDeleted)
     made.look(times=6)
     make_anew(made)
     add(made, table="later")

@@ -40,7 +40,7 @@ def test_no_link_starts_over_a_source_with_unclean_elections_before_it_is_set_to
     assert (fact.code, fact.retriable) == ("source_unclean", False)
     assert f"{link.topic} on cluster east has {SETTING}=true" in fact.reason
     assert "Set it to false; then pause and resume the link" in fact.reason
-    assert "remove the link (which purges the copy) and create it again" in fact.reason
+    assert "delete the link (which purges the copy) and create it again" in fact.reason
     assert link.engine.queries == []
 
     put(link.east, link.topic, "false")
@@ -60,7 +60,7 @@ def test_no_statement_starts_over_a_stream_or_a_table_with_unclean_elections(
     (fact,) = made.harness.said(StatementFailed)
     assert (fact.code, fact.retriable) == ("source_unclean", False)
     assert f"{topic} on cluster east has {SETTING}=true" in fact.reason
-    assert "drop the statement, delete its topics, and add it again" in fact.reason
+    assert "delete the statement, delete its topics, and add it again" in fact.reason
     assert made.engine.queries == []
 
 

@@ -97,7 +97,7 @@ def test_a_removal_that_was_cut_off_is_made_up_for(place: str, crashes: Crashes)
     crashes.place = place
     look(link)
     link.settle()
-    assert link.harness.link.state is State.REMOVED
+    assert link.harness.link.state is State.DELETED
     assert {fact.topic_id for fact in link.harness.said(CopyPurged)} == {topic_id}
     assert link.west.bindings == link.east.bindings == set()
 
@@ -148,9 +148,9 @@ def obey(link: MemoryLink, order: str) -> None:
             link.harness.pause()
         case "resume" if desired == "PAUSED":
             link.harness.resume()
-        case "remove" if desired != "REMOVED":
+        case "remove" if desired != "DELETED":
             link.harness.remove()
-        case "create" if desired == "REMOVED":
+        case "create" if desired == "DELETED":
             link.harness.create()
         case "produce":
             link.produce(3)
@@ -169,6 +169,6 @@ def finish(link: MemoryLink) -> None:
     desired = link.harness.link.desired.name
     if desired == "PAUSED":
         link.harness.resume()
-    if desired == "REMOVED":
+    if desired == "DELETED":
         link.harness.create()
     link.settle(8)

@@ -148,7 +148,7 @@ def test_a_failed_link_can_be_removed_and_made_again(code: str, spoil: Spoil) ->
     link.settle()
     link.harness.remove()
     link.settle()
-    assert link.harness.link.state is State.REMOVED
+    assert link.harness.link.state is State.DELETED
     link.west.topics.clear()
     link.harness.create()
     link.settle()
@@ -282,7 +282,7 @@ def test_a_link_ends_while_its_server_is_being_started() -> None:
     link.engine.starting = True
     link.harness.remove()
     link.settle()
-    assert link.harness.link.state is State.REMOVED
+    assert link.harness.link.state is State.DELETED
     assert link.topic not in link.west.topics
 
 

@@ -11,7 +11,7 @@ from processors.controllers.statements import statements as controller
 from projections.links import Desired
 from tests.statements.memory import DEAD, OUT, STREAM, MemoryStatement
 from tests.unit.processors.controllers.flows.test_links_crashes import Crashes, DiedError
-from tests.unit.processors.controllers.statements.test_statements import dropped
+from tests.unit.processors.controllers.statements.test_statements import deleted
 
 PLACES = ["statement-after-fence", "statement-after-tail", "statement-after-grant"]
 TABLE = "east.users"
@@ -111,7 +111,7 @@ def test_a_table_whose_rows_are_dealt_with_stops_where_it_gets_partitions(
     made: MemoryStatement,
 ) -> None:
     """A row's next record may stand in another partition, and the one before stays a row."""
-    dropped(made)
+    deleted(made)
     made.east.delete_topic(OUT)
     made.east.delete_topic(DEAD)
     made.harness.add(sql=f"SELECT ip FROM TABLE({STREAM})")

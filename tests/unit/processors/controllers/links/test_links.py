@@ -232,7 +232,7 @@ def test_a_removed_link_leaves_nothing(link: MemoryLink) -> None:
     assert link.west.open_logins() == link.east.open_logins() == set()
     (fact,) = link.harness.said(CopyPurged)
     assert (fact.topic, fact.topic_id) == (link.topic, topic_id)
-    assert link.harness.link.state is State.REMOVED
+    assert link.harness.link.state is State.DELETED
     assert link.engine.states() == {}
 
 
@@ -242,7 +242,7 @@ def test_a_copy_is_purged_even_if_the_engine_is_down(link: MemoryLink) -> None:
     link.harness.remove()
     link.settle()
     assert link.west.topics == {}
-    assert link.harness.link.state is State.REMOVED
+    assert link.harness.link.state is State.DELETED
 
 
 def test_a_retained_copy_stays_and_nobody_of_the_mesh_may_write_it(link: MemoryLink) -> None:
@@ -318,13 +318,13 @@ def test_a_copy_is_kept_until_the_log_says_that_its_reader_is_gone(link: MemoryL
     assert link.engine.states() == {}
     link.west.withdraw(right)
     link.settle()
-    assert link.harness.link.state is State.REMOVED
+    assert link.harness.link.state is State.DELETED
 
 
 def test_a_link_that_is_removed_before_it_ever_ran_is_just_removed(link: MemoryLink) -> None:
     link.harness.remove()
     link.settle()
-    assert link.harness.link.state is State.REMOVED
+    assert link.harness.link.state is State.DELETED
     assert link.harness.said(LinkStopped) == []
 
 
@@ -340,7 +340,7 @@ def test_a_mark_goes_with_a_link_whose_copy_was_never_made(
     assert link.west.bindings
     link.harness.remove(on_revoke)
     link.settle()
-    assert link.harness.link.state is State.REMOVED
+    assert link.harness.link.state is State.DELETED
     assert link.west.bindings == link.east.bindings == set()
     assert link.west.open_logins() == link.east.open_logins() == set()
 
@@ -352,7 +352,7 @@ def test_a_topic_that_took_the_copys_place_is_not_purged(link: MemoryLink) -> No
     link.harness.remove()
     link.settle()
     assert link.topic in link.west.topics
-    assert link.harness.link.state is State.REMOVED
+    assert link.harness.link.state is State.DELETED
 
 
 def test_a_removal_that_was_overtaken_by_a_new_link_is_harmless(link: MemoryLink) -> None:

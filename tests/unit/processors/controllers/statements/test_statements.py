@@ -131,16 +131,16 @@ def test_who_begins_at_the_latest_goes_on_from_there_after_a_crash(
 def test_a_statement_that_is_dropped_leaves_its_topic(made: MemoryStatement) -> None:
     made.produce("good")
     made.settle()
-    made.harness.direct(Desired.REMOVED)
+    made.harness.direct(Desired.DELETED)
     made.settle()
-    assert made.harness.statement.state is StatementState.DROPPED
+    assert made.harness.statement.state is StatementState.DELETED
     assert len(made.harness.said(StatementHalted)) == 1
     assert made.east.bindings == set()
     assert OUT in made.east.topics
 
 
-def dropped(made: MemoryStatement) -> None:
-    made.harness.direct(Desired.REMOVED)
+def deleted(made: MemoryStatement) -> None:
+    made.harness.direct(Desired.DELETED)
     made.settle()
     assert made.harness.statement.is_over
 
@@ -148,7 +148,7 @@ def dropped(made: MemoryStatement) -> None:
 def test_one_that_was_dropped_comes_back_to_its_topics_and_goes_on(made: MemoryStatement) -> None:
     made.produce("good", "dead", "good", "less")
     made.settle()
-    dropped(made)
+    deleted(made)
     made.produce("good", "dead")
     found = made.harness.come_back(made.east)
     assert found.evidence["found"] == "what it filled before"
@@ -168,7 +168,7 @@ def test_it_comes_back_to_a_stream_that_was_made_again(made: MemoryStatement) ->
     made.produce("good", "good", "good", "dead")
     made.settle()
     assert codes(made) == ["source_recreated"]
-    dropped(made)
+    deleted(made)
     assert made.harness.come_back(made.east).code == ""
     made.settle()
     assert codes(made) == ["source_recreated"]
@@ -186,7 +186,7 @@ def test_it_comes_back_to_a_stream_that_was_made_again_and_begins_later(
 ) -> None:
     made.produce("good", "good")
     made.settle()
-    dropped(made)
+    deleted(made)
     made.east.delete_topic(STREAM)
     made.east.create_topic(STREAM, 2, {})
     made.produce("good", "good", "good", "good")
@@ -209,7 +209,7 @@ def test_it_comes_back_where_somebody_else_has_written(made: MemoryStatement) ->
     made.harness.direct(Desired.RUNNING)
     made.settle()
     assert codes(made) == ["destination_foreign"]
-    dropped(made)
+    deleted(made)
     made.harness.come_back(made.east)
     made.produce("good", "good")
     made.settle()
@@ -229,7 +229,7 @@ def test_it_comes_back_behind_a_gap_that_it_cannot_close(made: MemoryStatement) 
     made.harness.direct(Desired.RUNNING)
     made.settle()
     assert codes(made) == ["source_gap"]
-    dropped(made)
+    deleted(made)
     made.harness.come_back(made.east)
     made.settle()
     assert codes(made) == ["source_gap"]
@@ -244,7 +244,7 @@ def test_a_stream_that_lost_records_is_gone_on_with_from_its_latest(made: Memory
     made.engine.die()
     made.settle()
     assert codes(made) == ["source_truncated"]
-    dropped(made)
+    deleted(made)
     made.harness.come_back(made.east, Begin.LATEST)
     made.settle()
     made.produce("good", "good")
@@ -256,7 +256,7 @@ def test_a_stream_that_lost_records_is_gone_on_with_from_its_latest(made: Memory
 def test_a_life_in_between_that_never_ran_forgets_nothing(made: MemoryStatement) -> None:
     made.produce("good", "dead", "good", "good")
     made.settle()
-    dropped(made)
+    deleted(made)
     for topic in (OUT, DEAD):
         for partition in made.east.topics[topic].partitions:
             partition.expire(partition.end)
@@ -264,7 +264,7 @@ def test_a_life_in_between_that_never_ran_forgets_nothing(made: MemoryStatement)
     made.engine.start = refusing  # type: ignore[method-assign]
     made.settle()
     assert "engine_full" in codes(made)
-    dropped(made)
+    deleted(made)
     del made.engine.start  # type: ignore[method-assign]
     made.harness.come_back(made.east)
     made.produce("good", "dead")
@@ -277,7 +277,7 @@ def test_from_the_latest_on_every_later_record_comes_out(made: MemoryStatement) 
     """Also where the stream was cut off, and grows past what was dealt with before it starts."""
     made.produce("good", "good", "good", "good")
     made.settle()
-    dropped(made)
+    deleted(made)
     for partition in made.east.topics[STREAM].partitions:
         partition.cut(1)
     made.harness.come_back(made.east, Begin.LATEST)
@@ -290,12 +290,12 @@ def test_from_the_latest_on_every_later_record_comes_out(made: MemoryStatement) 
 def test_a_destination_that_goes_before_it_comes_back_is_told(made: MemoryStatement) -> None:
     made.produce("good", "good")
     made.settle()
-    dropped(made)
+    deleted(made)
     made.harness.come_back(made.east)
     made.east.delete_topic(OUT)
     made.settle()
     assert codes(made) == ["destination_lost"]
-    dropped(made)
+    deleted(made)
     made.east.delete_topic(DEAD)
     made.harness.come_back(made.east)
     made.settle()
@@ -306,13 +306,13 @@ def test_a_table_comes_back_only_as_it_was(made: MemoryStatement) -> None:
     table = f"SELECT ip FROM TABLE({STREAM})"
     made.produce("good", "good")
     made.settle()
-    dropped(made)
+    deleted(made)
     assert made.harness.come_back(made.east, sql=table).code == "rows_differ"
     made.east.delete_topic(OUT)
     made.east.delete_topic(DEAD)
     made.harness.add(sql=table)
     made.settle()
-    dropped(made)
+    deleted(made)
     differs = made.harness.come_back(made.east, sql=f"{table} WHERE ip = 'x'")
     assert differs.code == "rows_differ"
     assert "made with another text" in differs.reason
@@ -321,7 +321,7 @@ def test_a_table_comes_back_only_as_it_was(made: MemoryStatement) -> None:
     assert made.harness.come_back(made.east).code == ""
     made.settle()
     assert made.wrong() == []
-    dropped(made)
+    deleted(made)
     made.produce("good", "good")
     for partition in made.east.topics[STREAM].partitions:
         partition.expire(2)
@@ -339,7 +339,7 @@ def test_a_table_comes_back_only_as_it_was(made: MemoryStatement) -> None:
 def test_it_goes_on_with_the_same_stream_alone_and_in_its_own_topic(made: MemoryStatement) -> None:
     made.produce("good")
     made.settle()
-    dropped(made)
+    deleted(made)
     other = StatementAdded(
         meta=made.harness.meta(NAME, "other", 0, correlation=NAME), statement=NAME, sql="",
         stream="east.others", destination=OUT,
@@ -442,7 +442,7 @@ def test_rows_that_would_be_others_by_a_new_schema_stop_a_table(
     renamed = {**CLICK, "fields": [{"name": "host", "type": "string", "aliases": ["ip"]}]}
     made.registry.subjects[f"{STREAM}-value"][8] = json.dumps(renamed)
     if comes_back:
-        dropped(made)
+        deleted(made)
         assert made.harness.come_back(made.east, sql=table).code == ""
     else:
         made.controller = made.new_controller()
@@ -466,7 +466,7 @@ def test_a_schema_that_is_missing_is_waited_for(made: MemoryStatement) -> None:
 
 
 def test_what_an_earlier_text_read_is_fenced_as_well(made: MemoryStatement) -> None:
-    """Rights are sought on the whole cluster: an update may have dropped a table meanwhile."""
+    """Rights are sought on the whole cluster: an update may have deleted a table meanwhile."""
     made.settle()
     left = Binding(f"mesh.sql.{NAME}.0123abcd", Operation.READ, Resource.TOPIC, "east.old-table")
     other = Binding("mesh.sql.east.other.0123abcd", Operation.READ, Resource.TOPIC, STREAM)
@@ -500,9 +500,9 @@ def test_what_never_ran_leaves_no_mark_when_it_is_dropped(made: MemoryStatement)
     made.engine.start = refusing  # type: ignore[method-assign]
     made.settle()
     assert OUT in made.east.topics
-    made.harness.direct(Desired.REMOVED)
+    made.harness.direct(Desired.DELETED)
     made.settle()
-    assert made.harness.statement.state is StatementState.DROPPED
+    assert made.harness.statement.state is StatementState.DELETED
     assert made.east.bindings == set()
 
 
@@ -760,7 +760,7 @@ def happen(made: MemoryStatement, step: str) -> None:
         case "start" if statement.desired is Desired.PAUSED:
             made.harness.direct(Desired.RUNNING)
         case "drop" if statement.stands:
-            made.harness.direct(Desired.REMOVED)
+            made.harness.direct(Desired.DELETED)
         case "add" if statement.is_over:
             add_again(made)
         case "update" if statement.stands:
