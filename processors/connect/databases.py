@@ -19,6 +19,15 @@ _PATIENCE_S = 15
 """A laptop that starts a Connect worker at the same time takes more than five seconds."""
 _NO_FILE = "/dev/null/none"
 """There can be no such file: a password that somebody keeps in ~/.pgpass is not for this server."""
+_NOT_NOW = (
+    "starting up",
+    "shutting down",
+    "recovery",
+    "too many",
+    "connection slots",
+    "not accept",
+)
+"""Of what PostgreSQL says where it lets nobody in for a while, whoever it is."""
 _LONGEST = 200
 """Characters of what a database says."""
 
@@ -93,7 +102,7 @@ def _refusal(login: Login, text: str) -> RefusedError | None:
     """What the server itself answered, None where there is no such answer."""
     _, fatal, told = text.partition("FATAL:")
     # the database may let Connect in, and nobody from here
-    if not fatal or "pg_hba.conf" in told:
+    if not fatal or "pg_hba.conf" in told or any(one in told for one in _NOT_NOW):
         return None
     reason = " ".join(told.split())[:_LONGEST]
     if login.password:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+from mesh_events.errors import InvalidValueError
 from self_service.generator.chance import Skewed, of_record
 
 _KEY = {"type": "record", "name": "Key", "fields": [{"name": "userid", "type": "int"}]}
@@ -27,6 +28,10 @@ _AGENTS = (
 _REFERRERS = ("-", "-", "https://search.example/", "https://news.example/today")
 _SYMBOLS = ("ZVZZT", "ZWZZT", "ZXZZT", "ZJZZT", "ZBZX", "ZTEST", "ZVV", "ZEXIT")
 """Stock exchanges' own test symbols; no company has them."""
+
+
+_YEAR_10000 = 253_402_300_800_000
+"""In ms since 1970; Python has no time as late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +75,7 @@ def _clicks(options: Options) -> Callable[[int], tuple[Any, Any]]:
             "ip": f"{_block(userid)}.{chance.randrange(256)}.{chance.randrange(1, 255)}",
             "userid": userid,
             "remote_user": None,
-            "time": datetime.fromtimestamp(at / 1000, UTC).strftime("%d/%b/%Y:%H:%M:%S +0000"),
+            "time": _log_time(at),
             "_time": at,
             "request": pick(_REQUESTS),
             "status": pick(_STATUS),
@@ -115,7 +120,21 @@ def _cents(symbol: str, number: int, chance: random.Random) -> int:
     return level + (number // 50) % 400 + chance.randrange(-150, 151)
 
 
+def _log_time(at: int) -> str:
+    """A time as a web server's log has it."""
+    time = datetime.fromtimestamp(at / 1000, UTC)
+    # %Y is as long as the year
+    return f"{time:%d/%b}/{time.year:04}:{time:%H:%M:%S} +0000"
+
+
 def _time(options: Options, number: int) -> int:
+    """Time of a record in ms since 1970; raises InvalidValueError behind the year 9999."""
+    time = options.start + number * 1000 / options.rate
+    if time >= _YEAR_10000:
+        raise InvalidValueError(
+            f"the time of record {number} is beyond the year 9999: give a smaller --first, an "
+            "earlier --start or a higher --rate"
+        )
     return options.start + int(number * 1000 / options.rate)
 
 

@@ -66,11 +66,11 @@ class TrialTopics:
         for topic in (self.topic, self.topic + DEAD_LETTERS):
             if self.admin.topic(topic) is not None:
                 stands = found is not None and found.stands
-                drop = f"`sdm streaming sql delete {self.name}` and " if stands else ""
+                delete = f"`sdm streaming sql delete {self.name}` and " if stands else ""
                 raise RefusedError(
                     "target_taken",
                     f"the topic {topic} exists, and no trial of {self.tried} is known to have made "
-                    f"it: if nobody needs it, {drop}`sdm topic delete {topic}`{_OR}",
+                    f"it: if nobody needs it, {delete}`sdm topic delete {topic}`{_OR}",
                 )
         for subject in self._subjects():
             raise RefusedError(

@@ -38,7 +38,7 @@ class OddRest:
     def ask(self, *_: object, **__: object) -> object:
         return self.found
 
-    def stranger(self) -> InfrastructureError:
+    def unexpected(self) -> InfrastructureError:
         return InfrastructureError("no registry", retriable=False)
 
 

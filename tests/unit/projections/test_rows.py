@@ -82,7 +82,7 @@ def test_a_links_row_tells_what_became_of_the_copy(log: MemoryLog) -> None:
 
 def test_ended_things_are_rows_with_a_state(log: MemoryLog) -> None:
     states = {found.key: getattr(found, "state", "") for found in all_rows(log.image)}
-    assert sorted(states.values()) == ["ACTIVE", "PUBLISHED", "DELETED", "REVOKED"]
+    assert sorted(states.values()) == ["ACTIVE", "DELETED", "PUBLISHED", "REVOKED"]
 
 
 def test_all_rows_come_by_topic_and_key(log: MemoryLog) -> None:

@@ -119,7 +119,7 @@ def test_every_intent_can_be_waited_for_and_said_for_another_domain() -> None:
         *("domain register", "application register", "key register", "key revoke"),
         *("product publish", "product update", "access request", "access grant", "access deny"),
         *("access revoke", "access credentials", "link create", "link pause", "link resume"),
-        "link remove",
+        "link delete",
     ]
     for intent in intents:
         options = {option for one in LEAVES[f"sdm {intent}"].params for option in one.opts}
