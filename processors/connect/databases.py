@@ -24,8 +24,8 @@ _NOT_NOW = (
     "shutting down",
     "recovery",
     "too many",
-    "connection slots",
-    "not accept",
+    "slots are reserved",
+    "not yet accepting",
 )
 """Of what PostgreSQL says where it lets nobody in for a while, whoever it is."""
 _LONGEST = 200

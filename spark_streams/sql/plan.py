@@ -184,8 +184,8 @@ def require_no_table(before: Statement, after: Statement) -> None:
     if before.of_rows or after.of_rows:
         raise SqlError(
             "sql_not_supported",
-            "TABLE(...): the rows that are there would stay as the text before has made them: delete "
-            "the statement, delete its topics, and add it with the new text",
+            "TABLE(...): the rows that are there would stay as the text before has made them: "
+            "delete the statement, delete its topics, and add it with the new text",
             after.stream.place,
         )
 

@@ -10,7 +10,8 @@ from spark_streams.sql.functions.allowed import FUNCTIONS, MANY, Function, Growt
 HEAD = """# Functions of streaming SQL
 
 Made by `python -m spark_streams.sql.reference`. A statement may call these functions and no others;
-each means what it means in Spark SQL. See [how statements are written](../how-to/streaming-sql.md).
+each means what it means in Spark SQL, but for `size` and `cardinality` of null, which are null, as
+in Spark's ANSI mode, and not -1. See [how statements are written](../how-to/streaming-sql.md).
 
 "bounded" says that a value may only become as long as the text itself tells.
 """

@@ -43,7 +43,7 @@ def analysed(
     """
     _prepare(session)
     types = _types_over(session, stream, tables)
-    columns = _columns(types, query)
+    columns = _columns(types, query, tables)
     strict.require(query, tables, partial(_types_of, types, query))
     _require_values(session, query, partial(_types_of, types, query))
     return _fitting(columns, query, name, namespace)
@@ -147,13 +147,13 @@ def _computed(session: Any, nodes: Sequence[Node]) -> str:
     return rows[0]["fault"] or ""
 
 
-def _columns(types: Types, query: Query) -> Any:
+def _columns(types: Types, query: Query, tables: Mapping[str, Topic]) -> Any:
     from pyspark.errors import AnalysisException, ParseException
 
     try:
         return types(query)
     except (AnalysisException, ParseException) as error:
-        for reason, place in _faults(types, query):
+        for reason, place in _faults(types, query, tables):
             if reason:
                 raise _wrong(reason, place) from error
         raise _wrong(_said(error), None) from error
@@ -164,11 +164,18 @@ def _columns(types: Types, query: Query) -> Any:
         raise
 
 
-def _faults(types: Types, query: Query) -> Iterator[tuple[str, Place | None]]:
+def _faults(
+    types: Types, query: Query, tables: Mapping[str, Topic]
+) -> Iterator[tuple[str, Place | None]]:
     """What Spark says of each part of a query alone, in their order; "" where it takes it."""
     constant = Out("one", Constant(None), None)
     for index, lookup in enumerate(query.lookups):
-        yield _fault(types, Query(query.lookups[: index + 1], None, (constant,))), lookup.place
+        fault = _fault(types, Query(query.lookups[: index + 1], None, (constant,)))
+        if fault:
+            # Spark speaks of the cast to the key's type, which the text does not have
+            before = Query(query.lookups[:index], None, ())
+            strict.require(Query((lookup,), None, ()), tables, partial(_types_of, types, before))
+        yield fault, lookup.place
     if query.where is not None:
         alone = Query(query.lookups, None, (Out("found", query.where, None),))
         found = _fault(types, alone)

@@ -171,6 +171,12 @@ def test_a_key_of_another_type_is_refused(spark: Any, key: str, given: str, told
     assert told in str(refused.value)
 
 
+def test_a_key_that_is_a_date_as_a_number_is_looked_up_by_its_days(spark: Any) -> None:
+    key = {"type": "int", "logicalType": "date"}
+    with pytest.raises(SqlError, match=r"line 3, column .*write unix_date\(day\)"):
+        analyse(spark, "\nLEFT JOIN y u ON day = u._key", key)
+
+
 def test_a_string_and_an_interval_are_no_time(spark: Any) -> None:
     with pytest.raises(SqlError, match=r"a time is expected: write CAST\(ip AS timestamp\)"):
         analyse(spark, "", "string", "ip + INTERVAL 1 DAY AS t")

@@ -340,6 +340,26 @@ def test_a_database_is_asked_with_the_tls_that_the_config_demands(
     assert asked == [sslmode]
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        "the database system is starting up",
+        "the database system is not yet accepting connections",
+        "sorry, too many clients already",
+        'too many connections for role "shop"',
+        "remaining connection slots are reserved for roles with the SUPERUSER attribute",
+    ],
+)
+def test_a_database_that_lets_nobody_in_for_a_while_refuses_no_login(
+    told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def connect(**_: Any) -> None:
+        raise psycopg.OperationalError(f"connection failed: FATAL:  {told}")
+
+    monkeypatch.setattr(psycopg, "connect", connect)
+    assert captured_tables.require_tables(SOURCE, "s3cret") is None
+
+
 def test_a_stored_secret_is_no_reference_itself(tmp_path: Path) -> None:
     with pytest.raises(InvalidValueError, match="reference again") as caught:
         ConnectSecrets(tmp_path).store(NAME, "${dir:/home/connectors/logins/west:west}")

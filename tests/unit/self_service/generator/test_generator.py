@@ -15,6 +15,10 @@ from self_service.generator.from_schema import maker
 from self_service.generator.kinds import KINDS, Kind, Options
 from self_service.generator.pace import due
 
+TIMED = [
+    kind for kind in KINDS.values() if any(one["name"] == "time" for one in kind.value["fields"])
+]
+"""Those whose times go on with the number of the record."""
 OPTIONS = Options(seed=7, users=20, skew=0, start=1_760_000_000_000, rate=4)
 
 
@@ -48,6 +52,21 @@ def test_clicks_have_the_fields_of_a_web_servers_log_and_go_on_in_time() -> None
     assert values[0]["time"] == "09/Oct/2025:08:53:20 +0000"
     assert all(1 <= value["userid"] <= 20 for value in values)
     assert all(make(n)[0] == {"userid": make(n)[1]["userid"]} for n in range(9))
+
+
+@pytest.mark.parametrize("kind", TIMED, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("number", [1, 10**18, 2**63 - 1])
+def test_a_time_beyond_the_year_9999_is_refused(kind: Kind, number: int) -> None:
+    late = replace(OPTIONS, start=253_402_300_799_999, rate=1e-300)
+    make = kind.maker(late)
+    make(0)
+    with pytest.raises(InvalidValueError, match=f"record {number} is beyond the year 9999"):
+        make(number)
+
+
+def test_a_year_of_a_web_servers_log_has_four_digits() -> None:
+    make = KINDS["clickstream"].maker(replace(OPTIONS, start=-62_135_596_800_000))
+    assert make(0)[1]["time"] == "01/Jan/0001:00:00:00 +0000"
 
 
 def test_a_skew_draws_the_first_ones_more_often_and_none_draws_all_alike() -> None:
