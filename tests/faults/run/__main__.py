@@ -24,7 +24,7 @@ def main() -> int:
     known = {each.name: each.sentence for each in SHARED}
     known |= {each.name: each.sentence for each in ALONE}
     if asked.list:
-        sys.stdout.writelines(f"{name:<28}{sentence}\n" for name, sentence in known.items())
+        sys.stdout.writelines(f"{name:<30}{sentence}\n" for name, sentence in known.items())
         return 0
     if unknown := set(asked.only) - known.keys():
         sys.stderr.write(f"no fault {', '.join(sorted(unknown))}: see `./scripts/faults --list`\n")

@@ -63,7 +63,7 @@ class Verdict:
     def line(self) -> str:
         """One line for a terminal."""
         recovery = "" if self.recovery_s is None else f"{self.recovery_s:.1f} s"
-        text = f"{self.outcome:<8}{self.name:<28}{recovery:>8}  {self.sentence}"
+        text = f"{self.outcome:<8}{self.name:<30}{recovery:>8}  {self.sentence}"
         return f"{text}\n        {self.reason}" if self.reason else text
 
     def as_json(self) -> dict[str, Any]:

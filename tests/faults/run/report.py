@@ -12,10 +12,10 @@ from tests.faults.run.fault import Outcome, Verdict
 
 def table(verdicts: Sequence[Verdict]) -> str:
     """Every verdict in a row, then how many of each there are."""
-    rows = [f"{'fault':<28}{'verdict':<9}{'recovery s':>11}{'took s':>9}"]
+    rows = [f"{'fault':<30}{'verdict':<9}{'recovery s':>11}{'took s':>9}"]
     for each in verdicts:
         recovery = "" if each.recovery_s is None else f"{each.recovery_s:.1f}"
-        rows.append(f"{each.name:<28}{each.outcome:<9}{recovery:>11}{each.took_s:>9.1f}")
+        rows.append(f"{each.name:<30}{each.outcome:<9}{recovery:>11}{each.took_s:>9.1f}")
     counted = Counter(each.outcome for each in verdicts)
     rows.append(", ".join(f"{counted[outcome]} {outcome}" for outcome in Outcome))
     return "\n".join(rows)
