@@ -31,19 +31,21 @@ HEADER = 4096
 
 
 def cut_off(stage: Stage) -> float:
-    """A governor dies behind the first right that it takes; until the domain has none."""
+    """A governor dies when a domain's rights are gone, and nobody knows; until the log says so."""
     suspect = stage.kit.register_domain("suspect")
     reader = suspect.application("reader")
     request = suspect.request(stage.copied.product, reader.name)
     stage.owner.grant(stage.copied.product, request)
     operator, about = stage.kit.operator, {"domain": suspect.name, "reason": "fault"}
     with sleeping(stage) as before:
+        end = stage.transcript.read().records[-1]["offset"]
         operator.emit(DomainQuarantined(meta=operator.meta(), **about))
         die(stage.worker("after-effect"))
         began = time.monotonic()
-        assert bindings(stage, suspect.name), "it died when all was done: nothing was shown"
-    stage.soon(lambda: not bindings(stage, suspect.name), f"{suspect.name} has no right")
+        assert not removed(stage, end), "it died when all was told: nothing was shown"
+    stage.soon(lambda: removed(stage, end), "the log says that rights are gone")
     recovery = time.monotonic() - began
+    stage.soon(lambda: not bindings(stage, suspect.name), f"{suspect.name} has no right")
     awake(stage, before)
     refused = reader.read(stage.copied.topic)
     assert isinstance(refused, str), f"{reader.name} still reads"
@@ -51,6 +53,12 @@ def cut_off(stage: Stage) -> float:
     right = (reader.name, stage.copied.topic)
     stage.soon(lambda: right in stage.plain().readers(), "the reader's right is back")
     return recovery
+
+
+def removed(stage: Stage, after: int) -> bool:
+    """Whether the log says behind an offset that rights are gone."""
+    records = stage.transcript.read().records
+    return any(one["offset"] > after and one["type"] == "AclRemoved" for one in records)
 
 
 def bindings(stage: Stage, domain: str) -> list[str]:
@@ -123,7 +131,7 @@ def count(path: Path) -> int:
 FAULTS: tuple[Fault[Stage], ...] = (
     Fault(
         "quarantine-interrupted",
-        "a domain is quarantined, the governor dies at its first effect; until it has no right",
+        "a domain is quarantined, the governor dies with its rights gone; until that is told",
         cut_off,
         all_is_right,
         bound_s=300,
