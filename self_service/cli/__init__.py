@@ -24,12 +24,22 @@ def main() -> None:
     logging.getLogger().addHandler(logging.NullHandler())
     _open_streams()
     try:
+        from self_service.cli.framework import interruption
+
+        interruption.listen()
         from self_service.cli.app import app
 
         app(prog_name="sdm")
     except KeyboardInterrupt:
         from self_service.cli.framework.interruption import tell
 
+        raise SystemExit(tell()) from None
+    except Exception:
+        # an extension module that was being imported may have made another error of it
+        from self_service.cli.framework.interruption import is_interrupted, tell
+
+        if not is_interrupted():
+            raise
         raise SystemExit(tell()) from None
     except SystemExit as ended:
         raise SystemExit(_flushed(ended.code)) from None

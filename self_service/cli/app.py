@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from self_service.cli.framework import interruption
-from self_service.cli.framework.exits import tell
+from self_service.cli.framework.exits import ExitCode, code_of, tell
 
 
 class Place(NamedTuple):
@@ -94,7 +94,7 @@ class Root(TyperGroup):
         except KeyboardInterrupt:
             raise typer.Exit(interruption.tell()) from None
         except Exception as error:
-            if isinstance(error.__context__, KeyboardInterrupt):  # Ctrl-C at a question
+            if _is_interruption(error):
                 raise typer.Exit(interruption.tell()) from None
             if isinstance(error, BrokenPipeError) and interruption.reader_is_gone():
                 raise typer.Exit(interruption.tell_closed_pipe()) from None
@@ -102,6 +102,16 @@ class Root(TyperGroup):
                 _plain(error)
                 raise
             raise typer.Exit(tell(error)) from error
+
+
+def _is_interruption(error: Exception) -> bool:
+    """Whether an error is what became of a KeyboardInterrupt."""
+    if isinstance(error.__context__, KeyboardInterrupt):  # Ctrl-C at a question
+        return True
+    if _has_own_manner(error) or not interruption.is_interrupted():
+        return False
+    # what the mesh, Kafka or the caller's own values are at fault for is said as it is
+    return code_of(error) is ExitCode.UNEXPECTED
 
 
 def _plain(error: Any) -> None:

@@ -21,14 +21,40 @@ NOT_SUBMITTED = "nothing was submitted to the mesh"
 
 @dataclass
 class _Progress:
-    """text: what an end of the command would say now; submitted: offsets of what is on the log."""
+    """What the line would tell.
+
+    text: what an end of the command would say now
+    submitted: offsets of what is on the log
+    is_interrupted: whether there was a Ctrl-C, also where its KeyboardInterrupt was lost
+    """
 
     text: str = NOTHING
     submitted: list[int] = field(default_factory=list)
     is_told: bool = False
+    is_interrupted: bool = False
 
 
 _now = _Progress()
+
+
+def listen() -> None:
+    """Take note of Ctrl-C from now on, where it is not ignored.
+
+    Extension modules may lose its KeyboardInterrupt: confluent_kafka's calls then end with a
+    SystemError ("returned NULL without setting an exception").
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt)
+
+
+def _interrupt(*_: object) -> None:
+    _now.is_interrupted = True
+    raise KeyboardInterrupt
+
+
+def is_interrupted() -> bool:
+    """Whether there was a Ctrl-C since `listen`."""
+    return _now.is_interrupted
 
 
 def begin(command: str, *, reads: bool, submits: bool) -> None:

@@ -9,11 +9,12 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from mesh_events.errors import InfrastructureError, RefusedError
 from mesh_events.intents import ApplicationRegistered
 from self_service.cli.app import app
 from self_service.cli.domain import application as registering
 from self_service.cli.framework import interruption
-from self_service.cli.framework.exits import ExitCode
+from self_service.cli.framework.exits import ExitCode, code_of
 from self_service.cli.mesh import submitting
 from self_service.cli.mesh.context import Mesh
 from tests import sample_history as story
@@ -61,6 +62,79 @@ def test_ctrl_c_while_modules_are_loaded_is_one_line(module: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (ExitCode.INTERRUPTED, "")
     assert done.stderr == "interrupted: nothing was changed\n"
+
+
+LOSING = """
+import builtins, signal, sys
+from contextlib import suppress
+where, kind = sys.argv.pop(1), getattr(builtins, sys.argv.pop(1))
+def losing(*_):
+    with suppress(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    raise kind("<method 'poll'> returned NULL without setting an exception")
+real = builtins.__import__
+def importing(name, *rest, **more):
+    return losing() if name == where else real(name, *rest, **more)
+builtins.__import__ = importing
+from self_service.cli import main
+from self_service.cli.framework import interruption
+from self_service.cli.platform import session
+def show(*_):
+    interruption.submitting("AccessRequested")
+    losing()
+session.show = show
+main()
+"""
+"""Runs `sdm version`, with a Ctrl-C that becomes another error."""
+
+
+def lost(where: str, kind: str) -> Any:
+    command = [sys.executable, "-c", LOSING, where, kind, "version"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize("kind", ["SystemError", "ValueError"])
+def test_ctrl_c_that_an_extension_module_loses_is_one_line(kind: str) -> None:
+    done = lost("nowhere", kind)
+    assert (done.returncode, done.stdout) == (ExitCode.INTERRUPTED, "")
+    [line] = done.stderr.splitlines()
+    assert line.startswith("interrupted: AccessRequested may be on the log or not: see")
+
+
+def test_ctrl_c_that_is_lost_while_modules_are_loaded_is_one_line() -> None:
+    done = lost("self_service.cli.app", "SystemError")
+    assert (done.returncode, done.stdout) == (ExitCode.INTERRUPTED, "")
+    assert done.stderr == "interrupted: nothing was changed\n"
+
+
+def test_a_system_error_without_ctrl_c_is_unexpected(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise SystemError("returned NULL without setting an exception")
+
+    monkeypatch.setattr(Mesh, "image", broken)
+    done = CliRunner().invoke(app, ["catalog", "list"])
+    assert done.exit_code == ExitCode.UNEXPECTED
+    assert "unexpected SystemError: returned NULL" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        InfrastructureError("Kafka does not answer", retriable=True),
+        RefusedError("denied", "not yours"),
+    ],
+)
+def test_what_the_mesh_answers_behind_a_ctrl_c_is_told(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(interruption, "is_interrupted", lambda: True)
+    monkeypatch.setattr(Mesh, "image", answer)
+    done = CliRunner().invoke(app, ["catalog", "list"])
+    assert done.exit_code == code_of(error)
+    assert str(error) in done.stderr
 
 
 @pytest.mark.parametrize(
