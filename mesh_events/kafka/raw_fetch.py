@@ -6,15 +6,16 @@ out.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Coroutine, Iterator, Mapping
 from struct import error as StructError  # noqa: N812 - it is a class
-from typing import Any, NamedTuple
+from threading import Thread
+from typing import Any, NamedTuple, TypeVar
 
 from mesh_events.errors import InfrastructureError, LoginRefusedError, RefusedError
 from mesh_events.kafka.connection import SCRAM, Connection
 from mesh_events.kafka.transport import protocol
 
+Found = TypeVar("Found")
 TIMEOUT_S = 20.0
 _WAIT_MS = 100
 _MOST = 16 * 1024 * 1024
@@ -54,21 +55,25 @@ class RawTopics:
     """Topics of a cluster, byte by byte; connects when it is asked first.
 
     For one thread at a time. Its event loop runs in a thread of its own: the caller's may have
-    another one.
+    another one. A Ctrl-C may come at any moment: it ends the request that runs.
     """
 
     def __init__(self, connection: Connection, timeout_s: float = TIMEOUT_S) -> None:
         self._connection, self._timeout_s = connection, timeout_s
         self._loop = asyncio.new_event_loop()
-        self._thread = ThreadPoolExecutor(1)
+        # no executor: one whose first thread's start is interrupted does not know that thread, has
+        # another run the loop beside it, and an interpreter that ends waits for it without end
+        self._thread = Thread(target=self._loop.run_forever, name="raw_fetch", daemon=True)
+        self._thread.start()
         self._client: Any = None
         # topic -> partition -> leader
         self._leaders: dict[str, dict[int, int]] = {}
 
     def close(self) -> None:
         """Leave Kafka."""
-        self._run(self._leave())
-        self._thread.shutdown()
+        self._run(self._end())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
         self._loop.close()
 
     def fetch(
@@ -82,11 +87,16 @@ class RawTopics:
         Raises RefusedError for a login that may not read it, LoginRefusedError for one that Kafka
         does not take, InfrastructureError if Kafka does not answer.
         """
-        found: dict[int, Answer | None] = self._run(self._fetch(topic, offsets, most, committed))
-        return found
+        return self._run(self._fetch(topic, offsets, most, committed))
 
-    def _run(self, work: Any) -> Any:
-        return self._thread.submit(self._loop.run_until_complete, work).result()
+    def _run(self, work: Coroutine[Any, Any, Found]) -> Found:
+        running = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return running.result()
+        except BaseException:
+            # interrupted: what comes next, such as `close`, does not wait for it
+            running.cancel()
+            raise
 
     async def _fetch(
         self, topic: str, offsets: Mapping[int, int], most: int, committed: bool
@@ -201,6 +211,14 @@ class RawTopics:
             "sasl_plain_username": login.user,
             "sasl_plain_password": login.password,
         }
+
+    async def _end(self) -> None:
+        """Leave Kafka, and wait for the end of what was interrupted."""
+        await self._leave()
+        rest = asyncio.all_tasks() - {asyncio.current_task()}
+        for one in rest:
+            one.cancel()
+        await asyncio.gather(*rest, return_exceptions=True)
 
     async def _leave(self) -> None:
         client, self._client = self._client, None

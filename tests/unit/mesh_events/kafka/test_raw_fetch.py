@@ -2,8 +2,11 @@
 
 import asyncio
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from struct import pack, unpack
 from types import SimpleNamespace
@@ -103,6 +106,65 @@ def test_so_is_one_after_a_good_beginning(reply: Reply) -> None:
         return versions(request) if len(answered) == 1 else reply(request)
 
     fault_of(first_well)
+
+
+INTERRUPTED = """
+import threading
+from mesh_events.kafka.connection import Connection
+from mesh_events.kafka.raw_fetch import RawTopics
+def interrupted(real):
+    def wait(*given):
+        real(*given)
+        threading.Thread.start = plain
+        raise KeyboardInterrupt
+    return wait
+plain = threading.Thread.start
+threading.Thread.start = interrupted(plain)
+raw = None
+try:
+    raw = RawTopics(Connection("127.0.0.1:1", "somebody", "password"), 1.0)
+    raw.fetch("topic", {0: 7}, 1000)
+except KeyboardInterrupt as interruption:
+    kept = interruption
+    if raw is not None and CLOSES:
+        raw.close()
+"""
+"""A Ctrl-C that comes while the first thread starts."""
+
+
+@pytest.mark.parametrize("closes", [True, False])
+def test_a_process_whose_first_thread_was_interrupted_ends_without_a_word(closes: bool) -> None:
+    command = [sys.executable, "-c", INTERRUPTED.replace("CLOSES", str(closes))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    # the client says itself whom it does not reach
+    said = [line for line in done.stderr.splitlines() if "Unable connect" not in line]
+    assert (done.returncode, said) == (0, [])
+
+
+def test_close_ends_a_request_that_was_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, cancelled = threading.Event(), threading.Event()
+
+    async def long(*_: object) -> None:
+        asked.set()
+        try:
+            await asyncio.wait_for(asyncio.Event().wait(), 20)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    def interrupted(running: Future[Any], *_: object) -> Any:
+        monkeypatch.undo()
+        assert asked.wait(60)
+        assert not running.done()
+        raise KeyboardInterrupt
+
+    raw = RawTopics(Connection("broker:9092", "somebody", "password"))
+    monkeypatch.setattr(raw, "_fetch", long)
+    monkeypatch.setattr(Future, "result", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        raw.fetch("topic", {0: 7}, 1000)
+    raw.close()
+    assert cancelled.is_set()
 
 
 class Client:
