@@ -112,10 +112,11 @@ def read(path: Path) -> dict[str, str]:
     """
     import yaml
 
+    from self_service.cli.framework.given_files import read_text
     from self_service.cli.framework.yaml_texts import read_texts
 
     try:
-        found = read_texts(path.read_text("utf-8"))
+        found = read_texts(read_text(path))
     except OSError as error:
         raise InvalidValueError(f"{path}: {error.strerror}") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:

@@ -84,10 +84,11 @@ def read_promise(path: Path) -> Promise:
     """A product file, YAML or JSON; raises InvalidValueError that names what is wrong."""
     import yaml
 
+    from self_service.cli.framework.given_files import read_text
     from self_service.cli.framework.yaml_texts import read_texts
 
     try:
-        return Promise.model_validate(read_texts(path.read_text("utf-8")))
+        return Promise.model_validate(read_texts(read_text(path)))
     except OSError as error:
         raise InvalidValueError(f"{path}: {error.strerror}") from error
     except ValidationError as error:

@@ -9,6 +9,7 @@ from mesh_events.errors import InfrastructureError, InvalidValueError, RefusedEr
 from mesh_events.schema.definition import Definition, Kind, Reference
 from mesh_events.schema.inlining import inlined
 from mesh_events.schema.patterns import require_usable
+from self_service.cli.framework.given_files import read_text
 
 if TYPE_CHECKING:
     from confluent_kafka.schema_registry import SchemaRegistryClient
@@ -61,7 +62,7 @@ def read_schema(
     """
     kind = kind_of(path, kind)
     try:
-        text = path.read_text("utf-8")
+        text = read_text(path)
     except OSError as error:
         raise InvalidValueError(f"{path}: {error.strerror}") from error
     except ValueError as error:

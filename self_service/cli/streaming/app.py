@@ -10,6 +10,7 @@ from mesh_events.errors import InvalidValueError
 from mesh_events.intents import domain_of
 from self_service.cli.framework import completion
 from self_service.cli.framework.exits import UsageError
+from self_service.cli.framework.given_files import read_text
 from self_service.cli.framework.options import noun
 
 app = noun("Streaming jobs of a domain, on its own Spark Connect server.")
@@ -61,7 +62,7 @@ class Text:
         if self.file is None:
             return self.sql or ""
         try:
-            return self.file.read_text("utf-8")
+            return read_text(self.file)
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "not UTF-8 text"
             raise InvalidValueError(f"{self.file}: {reason}") from error
