@@ -146,6 +146,10 @@ def _nothing() -> None:
     """A noun by itself does nothing."""
 
 
+_NO_NAMES = frozenset({"text"})
+"""Arguments that must be given, and may be empty: a search for nothing finds everything."""
+
+
 class Command(typer.core.TyperCommand):
     """A command whose arguments are written as Kafka's and Kubernetes' help has them."""
 
@@ -153,6 +157,16 @@ class Command(typer.core.TyperCommand):
         super().__init__(*given, **named)
         for one in arguments(self):
             one.metavar = one.metavar or one.name.upper()
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As its base; a name that is empty, as of a variable that is not set, is no value."""
+        rest: list[str] = super().parse_args(ctx, args)
+        for one in arguments(self):
+            value = ctx.params.get(one.name)
+            is_name = one.required and one.name not in _NO_NAMES
+            if is_name and isinstance(value, str) and not value.strip():
+                raise typer.BadParameter("is empty", ctx=ctx, param=one)
+        return rest
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ARG002 - as its base has it
         """What stands behind the command in its usage: `[OPTIONS] NAME [TOPIC]...`."""

@@ -197,12 +197,37 @@ def test_options_that_do_not_fit_are_refused_before_anything_is_asked(
 
 
 @pytest.mark.parametrize(
+    ("arguments", "argument"),
+    [
+        (("access", "request", "", "west.app", "-r", "x", "-d", "west"), "PRODUCT"),
+        (("access", "request", "east.users", " ", "-r", "x", "-d", "west"), "APPLICATION"),
+        (("application", "register", "", "-d", "west"), "NAME"),
+        (("domain", "register", "", "--cluster", "east", "--owner", "team"), "NAME"),
+        (("product", "describe", ""), "NAME"),
+        (("streaming", "sql", "describe", ""), "NAME"),
+    ],
+)
+def test_an_empty_name_is_a_usage_error_that_names_the_argument(
+    arguments: tuple[str, ...], argument: str, tmp_path: Path
+) -> None:
+    told = sdm(*arguments, home=tmp_path)
+    assert told.exit_code == ExitCode.USAGE
+    assert f"Invalid value for '{argument}': is empty" in told.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_search_for_nothing_is_no_usage_error(tmp_path: Path) -> None:
+    told = sdm("catalog", "search", "", home=tmp_path)
+    assert told.exit_code == ExitCode.CONFIGURATION
+    assert "no mesh at" in told.stderr
+
+
+@pytest.mark.parametrize(
     ("name", "code"),
     [
         ("../../etc", "invalid_name"),
         ("East", "invalid_name"),
         ("a/b", "invalid_name"),
-        ("", "invalid_name"),
         ("root", "reserved_name"),
         ("operator", "reserved_name"),
         ("governor", "reserved_name"),
