@@ -60,3 +60,27 @@ def test_a_member_that_its_record_would_lack_is_told(
         assert told.search(failure())
     finally:
         sdm(*NOUN, "delete", connector, "-d", owner.name)
+
+
+def test_an_event_whose_topic_kafka_does_not_allow_goes_to_the_nearest_that_it_does(
+    sdm: Sdm, owner: Party, schema: tuple[str, Any]
+) -> None:
+    """It ended the connector, and the events of other topics behind it did not arrive."""
+    place, database = schema
+    table, name = f"{place}.outbox", f"{place}-outbox".replace("_", "-")
+    connector, kind = f"{owner.name}.{name}", uuid4().hex[:8]
+    database.execute(f"CREATE TABLE {table} ({COLUMNS})")
+    adding = (*NOUN, "add", name, "--type", "debezium-outbox", "--table", table)
+    sdm(*adding, "-d", owner.name)
+    topics = {f"{kind} a/é": f"{kind}_a__", kind: kind}
+    try:
+        for number, routed in enumerate(topics):
+            row = (str(uuid4()), routed, str(number), "Paid", json.dumps({"n": number}))
+            database.execute(f"INSERT INTO {table} VALUES (%s, %s, %s, %s, %s)", row)
+        for number, topic in enumerate(topics.values()):
+            reading = ("topic", "consume", f"{owner.name}.{topic}", "-d", owner.name, "--follow")
+            [found] = sdm(*reading, "--timeout", "120", "--max", "1").lines
+            assert found["value"] == {"n": number}
+        assert sdm(*NOUN, "describe", connector).document["state"] == "ACTIVE"
+    finally:
+        sdm(*NOUN, "delete", connector, "-d", owner.name)

@@ -1,6 +1,7 @@
 """What the classes of our own in a sink's plugins do, asked without a connector."""
 
 import subprocess
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,30 @@ def test_times_finer_than_milliseconds_are_never_taken_for_milliseconds(
     }
     assert len(found) == 8
     assert set(found.values()) == {"refused time_not_milliseconds"}
+
+
+LED = {
+    "east.order": "east.order",
+    "east.ord er/é": "east.ord_er__",
+    "east.a\nb\x00c": "east.a_b_c",
+    "east.\U0001f600": "east._",
+    "east.": "east._",
+    "east..": "east..",
+    f"east.{'é' * 300}": f"east.{'_' * 244}",
+}
+"""A topic that the row of an outbox names -> the one that its record goes to."""
+
+
+@pytest.mark.usefixtures("mesh")
+def test_a_record_for_a_topic_that_kafka_does_not_allow_goes_to_one_that_it_does(
+    settings: PlatformSettings, tmp_path: Path
+) -> None:
+    """It ended its connector, and the row was in the database's log to stay."""
+    words = [b64encode(one.encode()).decode() for one in (*LED, "west.ord er", "east", "")]
+    said = said_by("AskTopics", "debezium-connector-postgres", words, settings, tmp_path)
+    assert said[: len(LED)] == [f"{one} paid 7" for one in LED.values()]
+    refused = ["refused topic_not_own: east: a record leads to another's topic"]
+    assert said[len(LED) :] == refused * 3
 
 
 @pytest.mark.usefixtures("mesh")
