@@ -116,8 +116,7 @@ def main() -> int:
         return 1
     full_collections.keep_short()
     sys.setswitchinterval(SWITCH_S)
-    worker = faust.Worker(app, loglevel="warn", redirect_stdouts=False, quiet=True)
-    worker.execute_from_commandline()
+    faust_app.worker(app).execute_from_commandline()
     return 0
 
 

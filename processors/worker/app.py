@@ -126,3 +126,11 @@ def build(
         return web.bytes(life().metrics(), headers={"Content-Type": CONTENT_TYPE})
 
     return app
+
+
+def worker(app: faust.App) -> faust.Worker:
+    """What runs the app in a process whose output is its log, and nothing but that."""
+    found = faust.Worker(app, loglevel="warn", redirect_stdouts=False, quiet=True)
+    # it writes escape sequences for a terminal, also where there is none
+    found.spinner = None
+    return found
