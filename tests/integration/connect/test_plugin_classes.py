@@ -111,6 +111,20 @@ def test_a_record_for_a_topic_that_kafka_does_not_allow_goes_to_one_that_it_does
 
 
 @pytest.mark.usefixtures("mesh")
+def test_a_table_lacks_a_column_of_a_field_that_has_to_be_there_as_of_any_other(
+    settings: PlatformSettings, tmp_path: Path
+) -> None:
+    """Debezium refuses to add one; a column of the key would be in no index."""
+    said = said_by("AskColumns", "debezium-connector-jdbc", [], settings, tmp_path)
+    disabled = "Cannot alter table public.users because schema evolution is disabled"
+    assert said == [
+        "key table_not_fit: public.users: a record's key is of a column that the table lacks",
+        f"order {disabled}",
+        f"note {disabled}",
+    ]
+
+
+@pytest.mark.usefixtures("mesh")
 def test_a_partition_is_written_by_one_task_at_a_time(
     settings: PlatformSettings, tmp_path: Path
 ) -> None:

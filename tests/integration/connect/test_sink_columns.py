@@ -10,6 +10,7 @@ from local_platform import Endpoints
 from tests.integration.connect.test_exact_values import dead_letters
 from tests.integration.connect.test_sink_keys import Writing
 from tests.integration.connect.test_sink_values import (
+    NOUN,
     Sinking,
     capture,
     produce,
@@ -94,6 +95,38 @@ def test_a_field_that_comes_or_goes_leaves_null_where_no_record_had_it(
     found = database.execute(f"{kinds}'{name}_position'::regclass").fetchall()
     key = {"__connect_topic", "__connect_partition", "__connect_offset"}
     assert {one for (one,) in found} == key
+
+
+def test_a_table_that_is_there_gets_a_column_that_takes_null_for_a_field_that_has_to_be_there(
+    sdm: Sdm, owner: Party, table: tuple[str, Any], sink: Sinking, request: pytest.FixtureRequest
+) -> None:
+    """Debezium adds none without a default, since the rows of the table have no value for it."""
+    name, database = table
+    columns = "id int PRIMARY KEY, note text NOT NULL"
+    capture(sdm, owner, table, request, columns, f"INSERT INTO {name} VALUES (2, 'x')")
+    database.execute(f"CREATE TABLE {name}_own (id int PRIMARY KEY)")
+    database.execute(f"INSERT INTO {name}_own VALUES (1)")
+    sink("own", "--key", "record")
+    there = [(1, None), (2, "x")]
+    eventually(lambda: len(rows(database, f"{name}_own", "id, id")) == 2, "the row is there")
+    assert rows(database, f"{name}_own", "id, note") == there
+
+
+def test_a_table_that_lacks_a_column_of_the_key_gets_none_and_its_sink_says_so(
+    sdm: Sdm, owner: Party, table: tuple[str, Any], sink: Sinking, request: pytest.FixtureRequest
+) -> None:
+    name, database = table
+    columns = "id int PRIMARY KEY, a text"
+    capture(sdm, owner, table, request, columns, f"INSERT INTO {name} VALUES (1, 'x')")
+    database.execute(f"CREATE TABLE {name}_own (a text PRIMARY KEY)")
+    sink("own", "--key", "record", "--until", "decided")
+
+    def told() -> str:
+        return str(sdm(*NOUN, "describe", f"{owner.name}.{name}-own").document)
+
+    eventually(lambda: f"table_not_fit: public.{name}_own" in told(), "the sink has failed")
+    found = database.execute(f"SELECT * FROM {name}_own")
+    assert [one.name for one in found.description] == ["a"]
 
 
 def test_a_record_in_a_field_is_a_dead_letter_also_where_it_is_null_and_the_next_one_arrives(

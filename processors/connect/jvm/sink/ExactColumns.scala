@@ -24,6 +24,7 @@ class RefusedException(message: String) extends DataException(message)
  *    to more places behind the point, since the column was made: databases round what they store;
  *  - it finds a table by its name, in which Debezium takes _ for any character;
  *  - it fails at a record whose key is not that of the table: it would delete other rows, or all;
+ *  - a column that it adds to a table takes null: Debezium adds none for a field that has to be there;
  *  - it fails at a value that a column does not have as it is, whatever it was made for, and at any in
  *    a column of a type of the database's own that nobody has looked at; see [[ColumnValues]].
  *
@@ -153,10 +154,22 @@ object ExactColumns {
         key.add(if (column == null) named else column.getColumnName)
       }
       if (key.isEmpty || !indexes.containsValue(key))
-        throw new RefusedException(
-          "table_not_fit: " + placeOf(table) + ": a record's key is none of its primary key or of a " +
-            "whole unique index")
+        throw notFit(table, "none of its primary key or of a whole unique index")
     }
+  }
+
+  private def notFit(table: TableDescriptor, what: String): RefusedException =
+    new RefusedException("table_not_fit: " + placeOf(table) + ": a record's key is " + what)
+
+  /**
+   * Whether the column that a table gets for a field takes null, as those do that are made with it; the
+   * rows that are there have none. One of a key would be in no primary key and no unique index.
+   */
+  def takesNull(
+      schema: Schema, record: JdbcSinkRecord, table: TableDescriptor, name: String): Boolean = {
+    if (!schema.isOptional && schema.defaultValue == null && record.keyFieldNames.contains(name))
+      throw notFit(table, "of a column that the table lacks")
+    true
   }
 
   /** Called with each record, and the table that it is for. */

@@ -5,11 +5,11 @@ import java.nio.file.Path
 import org.apache.xbean.asm9.{ClassVisitor, MethodVisitor, Opcodes}
 
 /**
- * Writes five classes of Debezium's JDBC sink below a folder. Its task asks [[OneWriter]], and three
+ * Writes six classes of Debezium's JDBC sink below a folder. Its task asks [[OneWriter]], and four
  * ask [[ExactColumns]]: one where
  * the sink finds and reads a table, compares a record with it and looks for a row, one where it writes
- * records, and one where it names the type of a column. It makes columns that take null, but for those
- * of a key, and the default of a time of day is one.
+ * records, one where it adds columns, and one where it names the type of a column. It makes columns
+ * that take null, but for those of a key, and the default of a time of day is one.
  * Their jar comes first among those of a plugin; see [[PatchedClass]].
  */
 object PatchSink {
@@ -27,6 +27,7 @@ object PatchSink {
   private val column = "Lio/debezium/sink/column/ColumnDescriptor;"
   private val field = s"$of/field/JdbcFieldDescriptor"
   private val text = "Ljava/lang/String;"
+  private val takesNull = s"(L$schema;L$of/JdbcSinkRecord;L$table;$text)Z"
 
   def main(arguments: Array[String]): Unit = {
     val folder = Path.of(arguments(0))
@@ -50,6 +51,11 @@ object PatchSink {
       Map(
         ("flushBuffer", s"(Lio/debezium/metadata/CollectionId;Ljava/util/List;L$table;)V") ->
           (new Beginning(_, _)(2, 3, "requireValues", s"(Ljava/util/List;L$table;)V"))))
+    write(
+      folder, s"$of/DefaultRecordWriter", 1,
+      Map(
+        ("alterTableIfNeeded", s"(Lio/debezium/metadata/CollectionId;L$of/JdbcSinkRecord;)L$table;") ->
+          (new Adding(_, _))))
     write(
       folder, task, 4,
       Map(
@@ -161,6 +167,22 @@ object PatchSink {
         of.changes += 1
       }
     }
+  }
+
+  /** Has a column added that takes null, of a field without which there is no record. */
+  private class Adding(inner: MethodVisitor, of: Patched)
+      extends MethodVisitor(Opcodes.ASM9, inner) {
+    private val nameAt = 6
+
+    override def visitMethodInsn(
+        code: Int, owner: String, called: String, types: String, ofInterface: Boolean): Unit =
+      if (owner == schema && called == "isOptional") {
+        inner.visitVarInsn(Opcodes.ALOAD, 2)
+        inner.visitVarInsn(Opcodes.ALOAD, 3)
+        inner.visitVarInsn(Opcodes.ALOAD, nameAt)
+        ask(inner, "takesNull", takesNull)
+        of.changes += 1
+      } else super.visitMethodInsn(code, owner, called, types, ofInterface)
   }
 
   /** Answers what a method without arguments is asked for. */
