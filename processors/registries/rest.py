@@ -60,7 +60,12 @@ class RegistryRest:
                     **more,
                 ) as answer,
             ):
-                content = self._read(answer)
+                content = read_whole(answer, LONGEST_ANSWER)
+        except AnswerTooLargeError as error:
+            raise self._endless() from error
+        except requests.exceptions.ContentDecodingError as error:
+            # it was asked for as it is
+            raise self.unexpected() from error
         except requests.RequestException as error:
             if time.monotonic() > until:
                 raise self._endless() from error
@@ -83,15 +88,6 @@ class RegistryRest:
                 f"{doing} answered {answer.status_code} to {method} {place}", retriable=False
             )
         return content
-
-    def _read(self, answer: requests.Response) -> bytes:
-        """All of an answer; raises InfrastructureError for one that has no end, or is packed."""
-        try:
-            return read_whole(answer, LONGEST_ANSWER)
-        except AnswerTooLargeError as error:
-            raise self._endless() from error
-        except requests.exceptions.ContentDecodingError as error:
-            raise self.unexpected() from error
 
     def _endless(self) -> InfrastructureError:
         return InfrastructureError(

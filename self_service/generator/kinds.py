@@ -129,13 +129,13 @@ def _log_time(at: int) -> str:
 
 def _time(options: Options, number: int) -> int:
     """Time of a record in ms since 1970; raises InvalidValueError behind the year 9999."""
-    time = options.start + number * 1000 / options.rate
-    if time >= _YEAR_10000:
+    passed = number * 1000 / options.rate
+    if options.start + passed >= _YEAR_10000:
         raise InvalidValueError(
             f"the time of record {number} is beyond the year 9999: give a smaller --first, an "
             "earlier --start or a higher --rate"
         )
-    return options.start + int(number * 1000 / options.rate)
+    return options.start + int(passed)
 
 
 CLICKSTREAM = Kind(
