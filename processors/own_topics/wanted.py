@@ -34,7 +34,12 @@ TOPICS: Mapping[str, Mapping[str, str]] = {
         "retention.bytes": "-1",
         "message.timestamp.type": "LogAppendTime",
     },
-    topics.QUARANTINE: {**_THIRTY_DAYS, "max.message.bytes": str(topics.MAX_LOG_BYTES)},
+    topics.QUARANTINE: {
+        **_THIRTY_DAYS,
+        # copies of what anybody with a login of intents appends
+        "retention.bytes": str(1024**3),
+        "max.message.bytes": str(topics.MAX_LOG_BYTES),
+    },
 }
 """Topic -> settings. The log is the truth, hence kept for ever; its time is Kafka's."""
 KEPT_FOR_EVER = (topics.GOVERNANCE, topics.CHECKPOINTS)

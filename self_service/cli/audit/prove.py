@@ -18,6 +18,7 @@ from mesh_events.signing import is_public_key
 from projections.integrity.chain import Chain, ChainBreakError, chained
 from self_service.cli.audit.noun import app
 from self_service.cli.framework.exits import FindingError, UsageError
+from self_service.cli.framework.given_files import read_text
 from self_service.cli.framework.options import Shown, command
 from self_service.cli.framework.output import Detail, note, show
 from self_service.cli.framework.times import stamp
@@ -26,6 +27,9 @@ from self_service.cli.proof import checking as proofs
 from self_service.cli.proof.checking import Proven, State
 from self_service.cli.proof.file import read, written
 from self_service.cli.proof.search import Search
+
+MOST_PROOF_BYTES = 64 * 1024 * 1024
+"""What is read of a proof: a record and its decision with all in front of it have a few MiB."""
 
 
 @command(
@@ -114,7 +118,7 @@ def check_proof(
                 f"{option} {given[:60]!r} is no public key: 43 characters of base64url"
             )
     try:
-        text = file.read_text("utf-8")
+        text = read_text(file, MOST_PROOF_BYTES)
     except FileNotFoundError:
         raise UsageError(f"there is no file {file}") from None
     except (OSError, UnicodeDecodeError) as error:

@@ -20,6 +20,7 @@ from projections.identity import Key, Role
 from projections.integrity.chain import chained
 from self_service.cli.app import app
 from self_service.cli.audit import prove
+from self_service.cli.audit.prove import MOST_PROOF_BYTES
 from self_service.cli.framework.exits import ExitCode, FindingError, NotFoundError, UsageError
 from self_service.cli.proof import reading
 from self_service.cli.proof.checking import check
@@ -159,6 +160,12 @@ def test_the_command_needs_nothing_but_file_and_key(
     file.write_bytes(b"\xff")
     assert command(file, "--key", CONTROLLER)[0] == 8
     assert command(tmp_path / "none.json", "--key", CONTROLLER)[0] == 2
+
+
+def test_a_proof_without_an_end_is_refused() -> None:
+    code, output = command(Path("/dev/zero"), "--key", CONTROLLER)
+    assert code == 2
+    assert f"has more than {MOST_PROOF_BYTES} bytes" in " ".join(output.split())
 
 
 def test_a_proof_is_written_into_no_folder_that_is_not_there(
