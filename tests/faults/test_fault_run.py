@@ -1,5 +1,6 @@
 """The fault run can fail: each verdict and each check says so when its input is broken."""
 
+import argparse
 import http.server
 import socket
 import threading
@@ -7,6 +8,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from itertools import islice
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +19,7 @@ from mesh_events.codec import decode
 from tests import sample_history as story
 from tests.faults.oracle import DECISIONS, entitled, history, not_taken_once, unsettled
 from tests.faults.run import judge, report
+from tests.faults.run.__main__ import Soak, duration
 from tests.faults.run.catalogue import ALONE, SHARED
 from tests.faults.run.fault import Fault, Outcome, SkippedError, Verdict, judged
 from tests.faults.run.prober import Probing
@@ -281,3 +284,26 @@ def test_the_proxy_passes_on_answers_late_and_resets(page: int) -> None:
         with pytest.raises(ConnectionResetError):
             connect_and_read(proxy.port)
         assert proxy.connections == 3
+
+
+def test_a_soak_takes_each_fault_once_before_one_comes_twice_until_time_is_over() -> None:
+    among: list[Any] = [Fault(name, "", lambda _: None, lambda _: []) for name in "abcd"]
+
+    def names(seed: int) -> list[str]:
+        return [each.name for each in islice(Soak(60, seed).faults(among), 12)]
+
+    rounds = [names(1)[start : start + 4] for start in (0, 4, 8)]
+    assert [sorted(one) for one in rounds] == [list("abcd")] * 3
+    assert names(1) == names(1) != names(2)
+    assert not list(Soak(0, 1).faults(among))
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("45m", 2700), ("8h", 28800)])
+def test_a_duration_is_a_number_with_its_unit(text: str, seconds: float) -> None:
+    assert duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "90", "m", "0s", "1.5h", "-1m", "1d", "٣m", "1m\n"])
+def test_what_is_no_duration_is_refused_with_examples(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="is no duration: 90s, 45m, 8h"):
+        duration(text)

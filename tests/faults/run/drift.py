@@ -82,7 +82,7 @@ def right_removed(stage: Stage) -> float:
 
 def revoked_right_back(stage: Stage) -> float:
     """An admin gives back what the mesh has revoked; it is withdrawn again."""
-    _, _, application, _ = stage.spares[-1]
+    _, _, application, _ = stage.next_spare()
     stage.revoke_one(forbid=False)()
     right = (application.name, stage.copied.topic)
     add_right(stage, "east", *right)

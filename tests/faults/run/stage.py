@@ -128,11 +128,19 @@ class Stage(Ground):
         self.owner.grant(self.copied.product, request)
         self.owner.revoke(self.copied.product, request)
         self.forbid(lost, self.copied.topic, "one whose grant was revoked")
-        for _ in range(12):
-            spare = self.near.application("spare")
-            request = self.near.request(self.copied.product, spare.name)
-            self.owner.grant(self.copied.product, request)
-            self.spares.append((self.owner, self.copied.product, spare, request))
+        self.spares.extend(self._spare() for _ in range(12))
+
+    def next_spare(self) -> tuple[Domain, str, Application, str]:
+        """Whom the next revocation hits: owner, product, application, request."""
+        if not self.spares:
+            self.spares.append(self._spare())
+        return self.spares[-1]
+
+    def _spare(self) -> tuple[Domain, str, Application, str]:
+        spare = self.near.application("spare")
+        request = self.near.request(self.copied.product, spare.name)
+        self.owner.grant(self.copied.product, request)
+        return self.owner, self.copied.product, spare, request
 
     def forbid(self, application: Application, topic: str, why: str) -> None:
         """From now on this application is tried and must never read."""
@@ -145,7 +153,8 @@ class Stage(Ground):
         From that report on the one who lost the right is tried like all who have none, unless
         it is not to be forbidden yet.
         """
-        owner, product, application, request = self.spares.pop()
+        owner, product, application, request = self.next_spare()
+        self.spares.pop()
         intent = owner.make(AccessRevoked, product=product, request=request, reason="fault")
         patiently(lambda: owner.emitter.emit(intent), time.monotonic() + WAIT_S)
 
