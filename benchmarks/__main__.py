@@ -64,7 +64,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--sizes", type=int, nargs="+", default=[1_000, 1_000_000], help="join_size: users"
     )
-    parser.add_argument("--turns", type=int, default=5, help="click_users, join_size: rounds")
+    parser.add_argument("--turns", type=int, default=5, help="click_users, join_size, link: rounds")
     return parser.parse_args()
 
 
@@ -131,7 +131,7 @@ def _join_size(
 def _link(options: argparse.Namespace, settings: PlatformSettings, endpoints: Endpoints) -> None:
     from benchmarks import link
 
-    link.run(endpoints, settings.home, options.backlog)
+    link.run(settings, endpoints, settings.home, options.backlog, options.turns)
 
 
 def _verify(options: argparse.Namespace, _: PlatformSettings, endpoints: Endpoints) -> None:

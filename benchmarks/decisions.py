@@ -23,10 +23,9 @@ from confluent_kafka import Producer
 
 from benchmarks.latency import UPDATES, row_latency
 from benchmarks.members import Members, wait
+from benchmarks.processes import service_pid
 from benchmarks.report import spread, surroundings, tell
 from local_platform import Endpoints
-from local_platform.layout import Layout
-from local_platform.supervision.state import PlatformState
 from mesh_events import topics
 from mesh_events.codec import Wire, decode, encode
 from mesh_events.decisions import Decision
@@ -56,7 +55,9 @@ def run(endpoints: Endpoints, home: Path, intents: int) -> None:
     around = surroundings()
     members = Members(endpoints, home)
     emitters = [_member(members, number) for number in range(DOMAINS)]
-    figures: Figures = {"decisions": _rates(members, emitters, intents, _governor(home))}
+    figures: Figures = {
+        "decisions": _rates(members, emitters, intents, service_pid(home, "governor"))
+    }
     writer, reader = emitters[0], emitters[1]
     figures |= _audit_log(home)
     figures["intent -> row, alone"] = _row_latency(members, reader)
@@ -88,13 +89,6 @@ def _wire(emitter: Emitter, members: Members, event: Event) -> Wire:
     return encode(
         event, members.registry.schema_id(event.type_name()), emitter.key, emitter.root_key
     )
-
-
-def _governor(home: Path) -> int:
-    """The process that decides."""
-    state = PlatformState.load(Layout(home).state)
-    services = state.services if state else ()
-    return next(one.pid for one in services if one.name == "governor" and one.pid)
 
 
 def _rates(

@@ -1,8 +1,11 @@
+import java.io.BufferedReader;
 import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.io.FileInputStream;
+import java.io.InputStreamReader;
+import java.time.Duration;
 import java.util.Properties;
 import org.apache.avro.Schema;
 import org.apache.avro.generic.GenericData;
@@ -28,15 +31,28 @@ import org.apache.kafka.streams.state.Stores;
 /**
  * CLICK_USERS with Kafka Streams: clicks joined with the latest user of the same key.
  *
- * ClickUsers FILE: a properties file with Streams' own settings, and bench.clicks, bench.users,
- * bench.out, bench.schema.click, bench.schema.user, bench.schema.out, bench.id (of the result).
+ * Each line of the input ends the application that runs, if one does, and starts one if the line
+ * names a file: properties with Streams' own settings, and bench.clicks, bench.users, bench.out,
+ * bench.schema.click, bench.schema.user, bench.schema.out, bench.id (of the result). Then it
+ * prints "done".
  */
 public class ClickUsers {
     private static final int HEAD = 5;
 
     public static void main(String[] given) throws Exception {
+        BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
+        KafkaStreams running = null;
+        for (String line; (line = lines.readLine()) != null; ) {
+            if (running != null) running.close(Duration.ofSeconds(60));
+            running = line.isEmpty() ? null : application(line);
+            if (running != null) running.start();
+            System.out.println("done");
+        }
+    }
+
+    private static KafkaStreams application(String file) throws Exception {
         Properties told = new Properties();
-        try (FileInputStream in = new FileInputStream(given[0])) {
+        try (FileInputStream in = new FileInputStream(file)) {
             told.load(in);
         }
         Schema out = new Schema.Parser().parse(told.getProperty("bench.schema.out"));
@@ -64,10 +80,7 @@ public class ClickUsers {
         }, Joined.with(bytes, click, user))
             .to(told.getProperty("bench.out"), Produced.with(bytes, result));
 
-        KafkaStreams streams = new KafkaStreams(builder.build(), told);
-        Runtime.getRuntime().addShutdownHook(new Thread(streams::close));
-        streams.start();
-        Thread.sleep(Long.MAX_VALUE);
+        return new KafkaStreams(builder.build(told), told);
     }
 
     private static Serde<GenericRecord> record(String text, int id) {
