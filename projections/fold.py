@@ -33,7 +33,7 @@ from projections.connectors.table_use import with_table_use
 from projections.connectors.task_use import with_task_use
 from projections.deciding import intents as pending
 from projections.deciding import unusable
-from projections.deciding.enact import Acceptance, enact
+from projections.deciding.apply_accepted import Acceptance, apply_accepted
 from projections.deciding.intents import Intents
 from projections.deciding.named_keys import unfit
 from projections.identity import Role
@@ -221,11 +221,11 @@ def _decided(image: Image, entry: Entry, event: Decision) -> Image:
     image = image._replace(intents=pending.decided(intents, event.offset, party_of))
     if not isinstance(event, IntentAccepted) or decided.event is None:
         return image
-    speaker = image.identity.keys.get(decided.signer or "")
-    by_operator = speaker is not None and speaker.role is identity.Role.OPERATOR
+    signer = image.identity.keys.get(decided.signer or "")
+    by_operator = signer is not None and signer.role is identity.Role.OPERATOR
     acceptance = Acceptance(event.offset, checks, entry.offset, image.clock, by_operator)
     try:
-        after = enact(decided.event, image, acceptance)
+        after = apply_accepted(decided.event, image, acceptance)
         return _indexed(image, counted(image, after, decided.event))
     except KeyError as missing:
         raise StateFaultError(

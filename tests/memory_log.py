@@ -40,8 +40,8 @@ from mesh_events.record import Record
 from mesh_events.signing import SigningKey
 from mesh_events.vocabulary import EVENTS
 from processors.governor.decision import Basis, set_aside
-from projections.deciding.consequences import consequences
 from projections.deciding.decide import decide
+from projections.deciding.derived import derived_intents
 from projections.deciding.named_keys import owner
 from projections.deciding.unusable import Run
 from projections.deciding.verdict import Accepted, Quarantined, Rejected, Verdict, Waiting
@@ -180,15 +180,15 @@ class MemoryLog:
         """Append an event signed with the key named `by`; returns the offset."""
         return self.put(record_of(sign(event, key(by), self.root), 0, 0), time=time)
 
-    def make(self, kind: type[AnyEvent], speaker: str, /, **fields: Any) -> AnyEvent:
-        """An event of the domain `speaker`, made now, not appended."""
+    def make(self, kind: type[AnyEvent], sender: str, /, **fields: Any) -> AnyEvent:
+        """An event of the domain `sender`, made now, not appended."""
         self._ids += 1
         identity = uuid7(self.now, self._ids)
-        return kind(meta=meta(speaker, identity, self.now), **fields)
+        return kind(meta=meta(sender, identity, self.now), **fields)
 
-    def say(self, kind: type[Event], speaker: str, /, **fields: Any) -> int:
+    def say(self, kind: type[Event], sender: str, /, **fields: Any) -> int:
         """A domain's intent, signed with the domain's key; returns the offset."""
-        return self.append(self.make(kind, speaker, **fields), by=speaker)
+        return self.append(self.make(kind, sender, **fields), by=sender)
 
     def operator(self, kind: type[Event], **fields: Any) -> int:
         """The operator's intent; returns the offset."""
@@ -275,7 +275,7 @@ class MemoryLog:
                 return True
             if self._look(offset, verdict.checks):
                 return True
-        said = consequences(self.image, "paper/1")
+        said = derived_intents(self.image, "paper/1")
         for intent in said:
             self.append(intent, by=self.governor)
         return bool(said)

@@ -20,7 +20,7 @@ from mesh_events.decisions import (
 from mesh_events.emit import mesh_meta
 from mesh_events.meta import Meta, derived_id, shortened
 from mesh_events.record import Entry
-from projections.deciding.consequences import ACTOR
+from projections.deciding.derived import ACTOR
 from projections.deciding.unusable import Run
 from projections.deciding.verdict import Quarantined, Rejected, Verdict
 

@@ -24,8 +24,8 @@ from mesh_events.intents import Intent
 from mesh_events.meta import Event, new_id
 from mesh_events.record import Entry, Record
 from processors.crash_points import crash_point
-from processors.governor.consequent import Consequent
 from processors.governor.decision import Basis, decision_meta, decision_on, set_aside, version
+from processors.governor.derived import DerivedIntents
 from processors.governor.mesh_clock import MeshClock
 from processors.governor.ordering import Ordering, order_of
 from processors.governor.quarantine import Copy, Samples
@@ -106,7 +106,7 @@ class Governor:
         self._ordering.clear()
         self._open: dict[int, Record] = {}
         self._samples = Samples()
-        self._consequences = Consequent()
+        self._derived = DerivedIntents()
         self._clock: MeshClock | None = None
         # append time of the record folded last, ms
         self._appended = 0
@@ -207,7 +207,7 @@ class Governor:
     def _take(self, record: Record, entry: Entry) -> None:
         before, image = self.image, apply(self.image, entry)
         self._appended = record.time
-        self._consequences.folded(before, image)
+        self._derived.folded(before, image)
         self._remember(record, entry, before, image)
         # a step in another thread looks at what is noted up to the image: an image that came
         # before the notes would be looked at in vain, and what stands in it waited for
@@ -319,7 +319,7 @@ class Governor:
             if epoch is None or image.epoch != epoch or self.epoch != epoch:
                 return []
             self._require_key(image)
-            events: list[Event] = [*self._consequent(image), *self._decisions(image, epoch)]
+            events: list[Event] = [*self._derived_intents(image), *self._decisions(image, epoch)]
             if events:
                 break
             self._waits.end_step(image.offset)
@@ -413,9 +413,9 @@ class Governor:
         self._again_first = not self._again_first
         yield from _in_turn(*((again, turns) if self._again_first else (turns, again)))
 
-    def _consequent(self, image: Image) -> list[Intent]:
+    def _derived_intents(self, image: Image) -> list[Intent]:
         """The intents that follow from the state and are not on the log yet."""
-        return self._consequences.due(image, software())[:BATCH]
+        return self._derived.due(image, software())[:BATCH]
 
 
 def _in_turn(*sources: Iterator[int]) -> Iterator[int]:
@@ -442,7 +442,7 @@ def _log(image: Image, events: Iterable[Event]) -> None:
     for event in events:
         about = event.meta.correlation
         if not isinstance(event, Decision):
-            log.info("consequence", intent=event.type_name(), correlation_id=about)
+            log.info("intent_derived", intent=event.type_name(), correlation_id=about)
             continue
         entry = image.intents.undecided.get(event.offset)
         asked = entry.event if entry is not None else None

@@ -1,7 +1,7 @@
 """The decision on one undecided record: pure, in the order in which a reader would doubt it.
 
 First whether the record can be understood and trusted, then whether it is new, then whether its
-speaker may speak for the domain, then the rule for the intent.
+signer may act for the domain, then the rule for the intent.
 """
 
 from datetime import UTC, datetime
@@ -13,10 +13,17 @@ from mesh_events.errors import RefusedError
 from mesh_events.intents import Intent
 from mesh_events.meta import MESH_DOMAIN, milliseconds, require_actor
 from mesh_events.record import Entry, FaultCode
-from projections.deciding.consequences import CONSEQUENCES
+from projections.deciding.derived import DERIVED
 from projections.deciding.intents import AHEAD_MS, WINDOW_MS, duplicate_of, too_old
 from projections.deciding.unusable import untrusted
-from projections.deciding.verdict import Case, Quarantined, Refusal, Rejected, Verdict, Waiting
+from projections.deciding.verdict import (
+    DecisionContext,
+    Quarantined,
+    Refusal,
+    Rejected,
+    Verdict,
+    Waiting,
+)
 from projections.identity import Key, Role
 from projections.image import Image
 from projections.rules import (  # noqa: F401 - they fill the table
@@ -28,7 +35,7 @@ from projections.rules import (  # noqa: F401 - they fill the table
     links,
     statements,
 )
-from projections.rules.ruling import judge
+from projections.rules.registry import judge
 
 LONGEST_ID = 200
 """Characters that an id in `meta` may have."""
@@ -69,13 +76,13 @@ def decide(
 
 
 class _Claim(NamedTuple):
-    """An intent that its speaker may make, as far as time does not matter."""
+    """An intent that its signer may make, as far as time does not matter."""
 
     entry: Entry
     intent: Intent
     key: Key
 
-    def said(self, clock: int) -> int:
+    def appended(self, clock: int) -> int:
         """When it was appended, ms: never behind the decision's `clock`."""
         return min(clock, self.entry.time)
 
@@ -83,8 +90,10 @@ class _Claim(NamedTuple):
         """What the rule for the intent says."""
         checks = image.intents.checks.get(self.entry.offset, Map())
         try:
-            said = self.said(clock)
-            return judge(self.intent, Case(image, self.key, self.key.domain, checks, clock, said))
+            context = DecisionContext(
+                image, self.key, self.key.domain, checks, clock, self.appended(clock)
+            )
+            return judge(self.intent, context)
         except Refusal as refusal:
             return refusal.rejected
 
@@ -137,7 +146,7 @@ def _mistimed(image: Image, claim: _Claim, clock: int) -> Rejected | None:
 
 
 def _not_theirs(intent: Intent, key: Key) -> Rejected | None:
-    """Whether the speaker claims to be another domain, a part of the mesh, nobody, or no id."""
+    """Whether the signer claims to be another domain, a part of the mesh, nobody, or no id."""
     actor = intent.meta.actor
     if intent.meta.domain != key.domain:
         return Rejected(
@@ -157,7 +166,7 @@ def _not_of_role(intent: Intent, key: Key) -> Rejected | None:
     """Whether a key that reports, or says only what follows from the state, asks for more."""
     if key.role in (Role.DOMAIN, Role.OPERATOR):
         return None
-    if key.role is Role.GOVERNOR and isinstance(intent, CONSEQUENCES):
+    if key.role is Role.GOVERNOR and isinstance(intent, DERIVED):
         return None
     return Rejected(
         "wrong_role",
@@ -167,7 +176,7 @@ def _not_of_role(intent: Intent, key: Key) -> Rejected | None:
 
 
 def _cut_off(image: Image, key: Key) -> Rejected | None:
-    """Whether the speaker is in quarantine; the mesh's own parts never are."""
+    """Whether the signer is in quarantine; the mesh's own parts never are."""
     quarantine = image.identity.quarantines.get(key.domain)
     if quarantine is None or key.domain == MESH_DOMAIN:
         return None
@@ -179,14 +188,14 @@ def _cut_off(image: Image, key: Key) -> Rejected | None:
 
 
 def _frozen(image: Image, claim: _Claim, clock: int) -> Rejected | None:
-    """Whether the speaker is to be silent, or was when it spoke; the mesh's own parts never are.
+    """Whether the signer's domain is frozen, or was at the append; the mesh's own never is.
 
     While clocks disagree no further freeze ends by itself.
     """
     domain = claim.key.domain
     if domain == MESH_DOMAIN:
         return None
-    time = image.ended_by(claim.said(clock))
+    time = image.ended_by(claim.appended(clock))
     freeze = image.identity.freeze_of(domain, time)
     if freeze is None:
         return None

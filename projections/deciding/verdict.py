@@ -40,11 +40,11 @@ Verdict = Accepted | Rejected | Quarantined | Waiting
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    """What a rule knows besides the intent: the state, the speaker's key, the checks so far.
+class DecisionContext:
+    """What a rule knows besides the intent: the state, the signer's key, the checks so far.
 
-    `clock` is the mesh's time of the decision, ms; `said` that of the record, which may have waited
-    for a governor.
+    `clock` is the mesh's time of the decision, ms; `appended` that of the record, which may have
+    waited for a governor.
     """
 
     image: Image
@@ -52,7 +52,7 @@ class Case:
     domain: str
     checks: Mapping[str, Check]
     clock: int
-    said: int
+    appended: int
 
     def after(self, *names: str) -> Verdict:
         """Accept once all the named checks have passed; refuse with the first one that failed.

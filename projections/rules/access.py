@@ -9,7 +9,7 @@ from mesh_events.intents import (
     domain_of,
 )
 from projections.access import ENTITLED, Access, State
-from projections.deciding.verdict import Accepted, Case, Verdict, require
+from projections.deciding.verdict import Accepted, DecisionContext, Verdict, require
 from projections.identity import Role
 from projections.image import reading_place
 from projections.lineage.sources import way_back
@@ -17,26 +17,26 @@ from projections.quotas.kinds import Kind
 from projections.rules import names
 from projections.rules.links import require_known, require_link_room
 from projections.rules.quotas import require_room
-from projections.rules.ruling import judge
+from projections.rules.registry import judge
 
 TARGET_FREE = "target_free"
 
 
 @judge.register
-def _(intent: AccessRequested, case: Case) -> Verdict:
+def _(intent: AccessRequested, context: DecisionContext) -> Verdict:
     consumer = domain_of(intent.application)
     require(
-        case.domain == consumer,
+        context.domain == consumer,
         "not_your_domain",
-        f"{case.domain} may not ask for {intent.application}: only {consumer} can",
+        f"{context.domain} may not ask for {intent.application}: only {consumer} can",
     )
     names.text(intent.reason, "the reason")
     require(
-        intent.application in case.image.identity.applications,
+        intent.application in context.image.identity.applications,
         "unknown_application",
         f"there is no application {intent.application}: list them, or register it first",
     )
-    product = case.image.catalog.get(intent.product)
+    product = context.image.catalog.get(intent.product)
     require(
         product is not None,
         "unknown_product",
@@ -49,24 +49,24 @@ def _(intent: AccessRequested, case: Case) -> Verdict:
     )
     # a request is known by this id for ever, far longer than ids of intents are remembered
     require(
-        intent.meta.id not in case.image.access.requests,
+        intent.meta.id not in context.image.access.requests,
         "request_exists",
         f"there is a request {intent.meta.id} already: use a fresh UUIDv7 for each intent",
     )
-    opened = case.image.access.open_for(intent.product, intent.application)
+    opened = context.image.access.open_for(intent.product, intent.application)
     require(
         opened is None,
         "request_open",
         f"{intent.application} has an open request for {intent.product} already, "
         f"{opened and opened.request} in state {opened and opened.state}",
     )
-    require_room(case, Kind.REQUESTS, consumer)
+    require_room(context, Kind.REQUESTS, consumer)
     return Accepted()
 
 
 @judge.register
-def _(intent: AccessGranted, case: Case) -> Verdict:
-    access = _owned(case, intent.product, intent.request, "grant")
+def _(intent: AccessGranted, context: DecisionContext) -> Verdict:
+    access = _owned(context, intent.product, intent.request, "grant")
     require(
         access.state is State.REQUESTED,
         "not_requested",
@@ -74,7 +74,7 @@ def _(intent: AccessGranted, case: Case) -> Verdict:
         "a consumer can ask again",
     )
     require(
-        access.consumer not in case.image.identity.quarantines,
+        access.consumer not in context.image.identity.quarantines,
         "domain_quarantined",
         f"{access.consumer} is in quarantine: grant it after its release, or ask the operator",
     )
@@ -85,24 +85,24 @@ def _(intent: AccessGranted, case: Case) -> Verdict:
         "on_revoke must be PURGE or RETAIN",
     )
     require_known(intent.engine)
-    place = reading_place(case.image, access.product, access.application)
+    place = reading_place(context.image, access.product, access.application)
     if place.link is None:
         return Accepted()
-    require_link_room(case, place.link, access.product)
-    product = case.image.catalog[access.product]
-    way = way_back(case.image, (place.cluster, place.topic), [(product.cluster, product.topic)])
+    require_link_room(context, place.link, access.product)
+    product = context.image.catalog[access.product]
+    way = way_back(context.image, (place.cluster, place.topic), [(product.cluster, product.topic)])
     require(
         not way,
         "statement_cycle",
         f"what is read there comes back to {access.product}: "
         f"{' > '.join(topic for _, topic in way)}; delete one of the statements on the way",
     )
-    return case.after(TARGET_FREE)
+    return context.after(TARGET_FREE)
 
 
 @judge.register
-def _(intent: AccessDenied, case: Case) -> Verdict:
-    access = _owned(case, intent.product, intent.request, "deny")
+def _(intent: AccessDenied, context: DecisionContext) -> Verdict:
+    access = _owned(context, intent.product, intent.request, "deny")
     names.text(intent.reason, "the reason")
     require(
         access.state is State.REQUESTED,
@@ -113,13 +113,13 @@ def _(intent: AccessDenied, case: Case) -> Verdict:
 
 
 @judge.register
-def _(intent: AccessRevoked, case: Case) -> Verdict:
-    access = _known(case, intent.product, intent.request)
+def _(intent: AccessRevoked, context: DecisionContext) -> Verdict:
+    access = _known(context, intent.product, intent.request)
     require(
-        case.domain in (domain_of(access.product), access.consumer)
-        or case.key.role is Role.OPERATOR,
+        context.domain in (domain_of(access.product), access.consumer)
+        or context.key.role is Role.OPERATOR,
         "not_your_domain",
-        f"{case.domain} is neither the owner nor the consumer of this grant",
+        f"{context.domain} is neither the owner nor the consumer of this grant",
     )
     names.text(intent.reason, "the reason")
     require(
@@ -130,8 +130,8 @@ def _(intent: AccessRevoked, case: Case) -> Verdict:
     return Accepted()
 
 
-def _known(case: Case, product: str, request: str) -> Access:
-    access = case.image.access.requests.get(request)
+def _known(context: DecisionContext, product: str, request: str) -> Access:
+    access = context.image.access.requests.get(request)
     require(
         access is not None and access.product == product,
         "unknown_request",
@@ -141,17 +141,17 @@ def _known(case: Case, product: str, request: str) -> Access:
     return access
 
 
-def _owned(case: Case, product: str, request: str, verb: str) -> Access:
-    """The request, if the speaker owns the product and did not ask for it."""
-    access = _known(case, product, request)
+def _owned(context: DecisionContext, product: str, request: str, verb: str) -> Access:
+    """The request, if the signer's domain owns the product and did not ask for it."""
+    access = _known(context, product, request)
     require(
-        case.domain != access.consumer,
+        context.domain != access.consumer,
         "own_request",
-        f"{case.domain} may not {verb} its own request: {domain_of(product)} decides",
+        f"{context.domain} may not {verb} its own request: {domain_of(product)} decides",
     )
     require(
-        case.domain == domain_of(product),
+        context.domain == domain_of(product),
         "not_your_domain",
-        f"{case.domain} may not {verb} access to {product}: only {domain_of(product)} can",
+        f"{context.domain} may not {verb} access to {product}: only {domain_of(product)} can",
     )
     return access

@@ -4,11 +4,11 @@ import re
 
 from mesh_events.intents import ProductPublished, ProductUpdated, Quality, domain_of
 from projections.catalog import SCHEMA_REGISTERED
-from projections.deciding.verdict import Accepted, Case, Verdict, require
+from projections.deciding.verdict import Accepted, DecisionContext, Verdict, require
 from projections.quotas.kinds import Kind
 from projections.rules import names
 from projections.rules.quotas import require_room
-from projections.rules.ruling import judge
+from projections.rules.registry import judge
 
 TOPIC_EXISTS = "topic_exists"
 _VERSION = re.compile(r"[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}")
@@ -16,9 +16,9 @@ _TAG = re.compile(r"[a-z0-9][a-z0-9_.:-]{0,62}")
 
 
 @judge.register
-def _(intent: ProductPublished, case: Case) -> Verdict:
+def _(intent: ProductPublished, context: DecisionContext) -> Verdict:
     names.dotted(intent.product, "a product")
-    _own(case, intent.product)
+    _own(context, intent.product)
     names.topic(intent.topic, domain_of(intent.product))
     names.text(intent.description, "the description")
     names.text(intent.owner, "the owner")
@@ -32,27 +32,27 @@ def _(intent: ProductPublished, case: Case) -> Verdict:
         "a published product is a promise to its consumers: acknowledge it to publish",
     )
     require(
-        intent.product not in case.image.catalog,
+        intent.product not in context.image.catalog,
         "product_exists",
         f"the product {intent.product} is published already: update it instead",
     )
-    other = case.image.carried.get(intent.topic)
+    other = context.image.carried.get(intent.topic)
     require(
         other is None,
         "topic_taken",
         f"the topic {intent.topic} carries the product {other}: publish another one, since rights "
         "and copies go by topic",
     )
-    require_room(case, Kind.PRODUCTS, domain_of(intent.product))
-    return case.after(TOPIC_EXISTS, SCHEMA_REGISTERED)
+    require_room(context, Kind.PRODUCTS, domain_of(intent.product))
+    return context.after(TOPIC_EXISTS, SCHEMA_REGISTERED)
 
 
 @judge.register
-def _(intent: ProductUpdated, case: Case) -> Verdict:
+def _(intent: ProductUpdated, context: DecisionContext) -> Verdict:
     names.dotted(intent.product, "a product")
-    _own(case, intent.product)
+    _own(context, intent.product)
     require(
-        intent.product in case.image.catalog,
+        intent.product in context.image.catalog,
         "unknown_product",
         f"there is no product {intent.product}: search the catalog, or publish it",
     )
@@ -69,18 +69,18 @@ def _(intent: ProductUpdated, case: Case) -> Verdict:
     if intent.version is not None:
         _version(intent.version)
     # as at a publication: from here on the topic is compared with what the checks find
-    return case.after(TOPIC_EXISTS, SCHEMA_REGISTERED) if intent.topic_replaced else Accepted()
+    return context.after(TOPIC_EXISTS, SCHEMA_REGISTERED) if intent.topic_replaced else Accepted()
 
 
-def _own(case: Case, product: str) -> None:
+def _own(context: DecisionContext, product: str) -> None:
     owner = domain_of(product)
     require(
-        case.domain == owner,
+        context.domain == owner,
         "not_your_domain",
-        f"{case.domain} may not speak for {owner}: only {owner} can publish or change {product}",
+        f"{context.domain} may not speak for {owner}: only {owner} can publish or change {product}",
     )
     require(
-        owner in case.image.identity.domains,
+        owner in context.image.identity.domains,
         "unknown_domain",
         f"there is no domain {owner}: list them, or register it first",
     )

@@ -24,7 +24,7 @@ from mesh_events.intents import domain_of
 from projections.connectors import config as connector_config
 from projections.connectors import table_use, tables, task_use
 from projections.connectors.state import Connector
-from projections.deciding.verdict import Case, Verdict, require
+from projections.deciding.verdict import DecisionContext, Verdict, require
 from projections.identity import Role
 from projections.image import Image
 from projections.lineage import steps
@@ -34,7 +34,7 @@ from projections.quotas.kinds import Kind
 from projections.rules import life, names
 from projections.rules.parties import require_application
 from projections.rules.quotas import require_record, require_room
-from projections.rules.ruling import judge
+from projections.rules.registry import judge
 
 CONNECTOR_SOUND = "connector_sound"
 _SHOWN = 5
@@ -42,11 +42,11 @@ _SHOWN = 5
 
 
 @judge.register
-def _(intent: ConnectorAdded, case: Case) -> Verdict:
+def _(intent: ConnectorAdded, context: DecisionContext) -> Verdict:
     names.dotted(intent.connector, "a connector")
-    domain = life.own(case, intent.connector, "connectors")
+    domain = life.own(context, intent.connector, "connectors")
     names.note(intent.description, "the description")
-    before = case.image.connectors.get(intent.connector)
+    before = context.image.connectors.get(intent.connector)
     require(
         before is None or not before.stands,
         "connector_exists",
@@ -59,16 +59,16 @@ def _(intent: ConnectorAdded, case: Case) -> Verdict:
     )
     if before is not None:
         _require_read_already(before, intent)
-    require_allowed(case.image, intent.connector, intent.config, intent.application)
-    kept = 1 if before is None else _leaves(case, before, intent)
-    require_room(case, Kind.CONNECTORS, domain, kept)
-    return case.after(CONNECTOR_SOUND)
+    require_allowed(context.image, intent.connector, intent.config, intent.application)
+    kept = 1 if before is None else _leaves(context, before, intent)
+    require_room(context, Kind.CONNECTORS, domain, kept)
+    return context.after(CONNECTOR_SOUND)
 
 
 @judge.register
-def _(intent: ConnectorUpdated, case: Case) -> Verdict:
-    domain = life.own(case, intent.connector, "connectors")
-    connector = _standing(case, intent)
+def _(intent: ConnectorUpdated, context: DecisionContext) -> Verdict:
+    domain = life.own(context, intent.connector, "connectors")
+    connector = _standing(context, intent)
     require(
         intent.since in (None, connector.generation),
         "connector_changed",
@@ -86,24 +86,24 @@ def _(intent: ConnectorUpdated, case: Case) -> Verdict:
             f"{intent.config.get(setting, 'nothing')}: add another connector for it",
         )
     _require_read_already(connector, intent)
-    require_allowed(case.image, intent.connector, intent.config, intent.application)
-    require_record(case, Kind.CONNECTORS, domain, _leaves(case, connector, intent))
-    return case.after(CONNECTOR_SOUND)
+    require_allowed(context.image, intent.connector, intent.config, intent.application)
+    require_record(context, Kind.CONNECTORS, domain, _leaves(context, connector, intent))
+    return context.after(CONNECTOR_SOUND)
 
 
 @judge.register
-def _(intent: ConnectorStopped, case: Case) -> Verdict:
-    return life.stop(case, _directed(case, intent), "connector", intent.reason)
+def _(intent: ConnectorStopped, context: DecisionContext) -> Verdict:
+    return life.stop(context, _directed(context, intent), "connector", intent.reason)
 
 
 @judge.register
-def _(intent: ConnectorStarted, case: Case) -> Verdict:
-    return life.start(case, _directed(case, intent), "connector", intent.reason)
+def _(intent: ConnectorStarted, context: DecisionContext) -> Verdict:
+    return life.start(context, _directed(context, intent), "connector", intent.reason)
 
 
 @judge.register
-def _(intent: ConnectorDeleted, case: Case) -> Verdict:
-    return life.delete(case, _directed(case, intent), "connector", intent.reason)
+def _(intent: ConnectorDeleted, context: DecisionContext) -> Verdict:
+    return life.delete(context, _directed(context, intent), "connector", intent.reason)
 
 
 def _require_read_already(before: Connector, intent: Configured) -> None:
@@ -119,21 +119,21 @@ def _require_read_already(before: Connector, intent: Configured) -> None:
     )
 
 
-def _leaves(case: Case, before: Connector, intent: Configured) -> int:
+def _leaves(context: DecisionContext, before: Connector, intent: Configured) -> int:
     """How many steps of the config before it are to be kept on record."""
     after = replace(before, config=Map(intent.config), application=intent.application)
-    return steps.leaves(case.image.replaced, before, after)
+    return steps.leaves(context.image.replaced, before, after)
 
 
-def _directed(case: Case, intent: ConnectorIntent) -> Connector:
-    """The connector, if the speaker may stop, start or delete it."""
-    if case.key.role is not Role.OPERATOR:
-        life.own(case, intent.connector, "connectors")
-    return _standing(case, intent)
+def _directed(context: DecisionContext, intent: ConnectorIntent) -> Connector:
+    """The connector, if the signer's domain may stop, start or delete it."""
+    if context.key.role is not Role.OPERATOR:
+        life.own(context, intent.connector, "connectors")
+    return _standing(context, intent)
 
 
-def _standing(case: Case, intent: ConnectorIntent) -> Connector:
-    connector = case.image.connectors.get(intent.connector)
+def _standing(context: DecisionContext, intent: ConnectorIntent) -> Connector:
+    connector = context.image.connectors.get(intent.connector)
     require(
         connector is not None and connector.stands,
         "unknown_connector",

@@ -13,31 +13,31 @@ from mesh_events.intents import (
     intents_login,
 )
 from mesh_events.signing import is_proven, is_public_key, is_weak_key
-from projections.deciding.verdict import Accepted, Case, Verdict, require
+from projections.deciding.verdict import Accepted, DecisionContext, Verdict, require
 from projections.identity import Role
 from projections.quotas.kinds import Kind
 from projections.rules import logins, names
 from projections.rules.parties import require_operator
 from projections.rules.quotas import require_room
-from projections.rules.ruling import judge
+from projections.rules.registry import judge
 
 CLUSTER_REACHABLE = "cluster_reachable"
 _ADDRESS = re.compile(r"https?://[^\s/@?#]+(/[^\s@?#]*)?")
 _REFERENCE = re.compile(r"(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+)")
 
 
-def _speaks_for(case: Case, domain: str) -> None:
+def _speaks_for(context: DecisionContext, domain: str) -> None:
     require(
-        case.domain == domain or case.key.role is Role.OPERATOR,
+        context.domain == domain or context.key.role is Role.OPERATOR,
         "not_your_domain",
-        f"{case.domain} may not speak for {domain}: switch to {domain}, or ask its owner",
+        f"{context.domain} may not speak for {domain}: switch to {domain}, or ask its owner",
     )
 
 
 @judge.register
-def _(intent: ClusterRegistered, case: Case) -> Verdict:
-    require_operator(case, "register clusters")
-    if intent.cluster not in case.image.identity.clusters:
+def _(intent: ClusterRegistered, context: DecisionContext) -> Verdict:
+    require_operator(context, "register clusters")
+    if intent.cluster not in context.image.identity.clusters:
         names.cluster(intent.cluster)
     require(
         intent.bootstrap_servers.strip(),
@@ -45,14 +45,14 @@ def _(intent: ClusterRegistered, case: Case) -> Verdict:
         "bootstrap_servers is empty: give host:port",
     )
     require(intent.admin_user.strip(), "missing_text", "admin_user is empty: name a login")
-    logins.no_principal_of_the_mesh(case, intent.admin_user)
+    logins.no_principal_of_the_mesh(context, intent.admin_user)
     require(
         _REFERENCE.fullmatch(intent.admin_password),
         "secret_in_event",
         "admin_password must be a reference, env:NAME or file:/path, never the password",
     )
     _own_registry(intent)
-    return case.after(CLUSTER_REACHABLE)
+    return context.after(CLUSTER_REACHABLE)
 
 
 def _own_registry(intent: ClusterRegistered) -> None:
@@ -79,43 +79,44 @@ def _own_registry(intent: ClusterRegistered) -> None:
 
 
 @judge.register
-def _(intent: DomainRegistered, case: Case) -> Verdict:
-    require_operator(case, "register domains")
+def _(intent: DomainRegistered, context: DecisionContext) -> Verdict:
+    require_operator(context, "register domains")
     names.domain(intent.domain)
-    logins.not_an_administrator(case, intent.domain)
-    logins.not_an_administrator(case, intents_login(intent.domain))
+    logins.not_an_administrator(context, intent.domain)
+    logins.not_an_administrator(context, intents_login(intent.domain))
     names.text(intent.owner, "the owner")
     names.note(intent.description, "the description")
     require(
-        intent.domain not in case.image.identity.domains,
+        intent.domain not in context.image.identity.domains,
         "domain_exists",
         f"the domain {intent.domain} is registered already",
     )
+    known = context.image.identity.clusters
     require(
-        intent.cluster in case.image.identity.clusters,
+        intent.cluster in known,
         "unknown_cluster",
         f"there is no cluster {intent.cluster}: known are "
-        f"{', '.join(sorted(case.image.identity.clusters)) or 'none yet: is it still starting?'}",
+        f"{', '.join(sorted(known)) or 'none yet: is it still starting?'}",
     )
-    _new_key(case, intent)
+    _new_key(context, intent)
     return Accepted()
 
 
 @judge.register
-def _(intent: KeyRegistered, case: Case) -> Verdict:
-    _speaks_for(case, intent.domain)
-    _known_domain(case, intent.domain)
-    _new_key(case, intent)
-    require_room(case, Kind.KEYS, intent.domain)
+def _(intent: KeyRegistered, context: DecisionContext) -> Verdict:
+    _speaks_for(context, intent.domain)
+    _known_domain(context, intent.domain)
+    _new_key(context, intent)
+    require_room(context, Kind.KEYS, intent.domain)
     return Accepted()
 
 
 @judge.register
-def _(intent: KeyRevoked, case: Case) -> Verdict:
-    _speaks_for(case, intent.domain)
-    _known_domain(case, intent.domain)
+def _(intent: KeyRevoked, context: DecisionContext) -> Verdict:
+    _speaks_for(context, intent.domain)
+    _known_domain(context, intent.domain)
     names.text(intent.reason, "the reason")
-    key = case.image.identity.keys.get(intent.public_key)
+    key = context.image.identity.keys.get(intent.public_key)
     require(
         key is not None and key.domain == intent.domain and key.revoked is None,
         "unknown_key",
@@ -125,26 +126,26 @@ def _(intent: KeyRevoked, case: Case) -> Verdict:
 
 
 @judge.register
-def _(intent: ApplicationRegistered, case: Case) -> Verdict:
+def _(intent: ApplicationRegistered, context: DecisionContext) -> Verdict:
     names.application(intent.application)
-    _speaks_for(case, domain_of(intent.application))
-    _known_domain(case, domain_of(intent.application))
-    logins.not_an_administrator(case, intent.application)
+    _speaks_for(context, domain_of(intent.application))
+    _known_domain(context, domain_of(intent.application))
+    logins.not_an_administrator(context, intent.application)
     names.note(intent.description, "the description")
     require(
-        intent.application not in case.image.identity.applications,
+        intent.application not in context.image.identity.applications,
         "application_exists",
         f"the application {intent.application} is registered already",
     )
-    require_room(case, Kind.APPLICATIONS, domain_of(intent.application))
+    require_room(context, Kind.APPLICATIONS, domain_of(intent.application))
     return Accepted()
 
 
 @judge.register
-def _(intent: CredentialsRequested, case: Case) -> Verdict:
-    _speaks_for(case, domain_of(intent.principal))
+def _(intent: CredentialsRequested, context: DecisionContext) -> Verdict:
+    _speaks_for(context, domain_of(intent.principal))
     require(
-        (intent.principal, intent.cluster) in case.image.identity.credentials,
+        (intent.principal, intent.cluster) in context.image.identity.credentials,
         "unknown_principal",
         f"{intent.principal} has no login on cluster {intent.cluster}: "
         "register the application first, and ask for its home cluster",
@@ -152,16 +153,16 @@ def _(intent: CredentialsRequested, case: Case) -> Verdict:
     return Accepted()
 
 
-def _known_domain(case: Case, domain: str) -> None:
+def _known_domain(context: DecisionContext, domain: str) -> None:
     require(
-        domain in case.image.identity.domains,
+        domain in context.image.identity.domains,
         "unknown_domain",
         f"there is no domain {domain}: list them, or register it first",
     )
 
 
-def _new_key(case: Case, intent: DomainRegistered | KeyRegistered) -> None:
-    public, identity = intent.public_key, case.image.identity
+def _new_key(context: DecisionContext, intent: DomainRegistered | KeyRegistered) -> None:
+    public, identity = intent.public_key, context.image.identity
     require(
         not is_weak_key(public),
         "weak_key",

@@ -2,33 +2,33 @@
 
 from mesh_events.intents import domain_of
 from projections.connectors.state import Connector
-from projections.deciding.verdict import Accepted, Case, Verdict, require
+from projections.deciding.verdict import Accepted, DecisionContext, Verdict, require
 from projections.identity import Role
 from projections.links import Desired, Link
 from projections.rules import names
 from projections.statements import Statement
 
 
-def own(case: Case, identity: str, kinds: str) -> str:
+def own(context: DecisionContext, identity: str, kinds: str) -> str:
     """Refuse who is not the domain that a name belongs to; the domain. `kinds`: such as links."""
     domain = domain_of(identity)
     require(
-        case.domain == domain,
+        context.domain == domain,
         "not_your_domain",
-        f"{case.domain} may not write {identity}: only {domain} can",
+        f"{context.domain} may not write {identity}: only {domain} can",
     )
     require(
-        domain in case.image.identity.domains,
+        domain in context.image.identity.domains,
         "unknown_domain",
         f"{domain} is no registered domain, so it has no {kinds}",
     )
     return domain
 
 
-def stop(case: Case, found: Statement | Connector, what: str, reason: str) -> Verdict:
+def stop(context: DecisionContext, found: Statement | Connector, what: str, reason: str) -> Verdict:
     """May it be stopped? The operator may stop again what stands already, and holds it so."""
     names.note(reason, "the reason")
-    holds = case.key.role is Role.OPERATOR and not found.held
+    holds = context.key.role is Role.OPERATOR and not found.held
     require(
         found.desired is Desired.RUNNING or holds,
         "not_running",
@@ -37,25 +37,31 @@ def stop(case: Case, found: Statement | Connector, what: str, reason: str) -> Ve
     return Accepted()
 
 
-def start(case: Case, found: Statement | Connector, what: str, reason: str) -> Verdict:
+def start(
+    context: DecisionContext, found: Statement | Connector, what: str, reason: str
+) -> Verdict:
     """May it go on?"""
     names.note(reason, "the reason")
     require(found.desired is Desired.PAUSED, "not_stopped", f"the {what} {found.id} is not stopped")
-    require_not_held(case, found, what)
+    require_not_held(context, found, what)
     return Accepted()
 
 
-def delete(case: Case, found: Statement | Connector, what: str, reason: str) -> Verdict:
+def delete(
+    context: DecisionContext, found: Statement | Connector, what: str, reason: str
+) -> Verdict:
     """May it be deleted? Deleted and added again, it would run although it was stopped."""
-    require_not_held(case, found, what)
+    require_not_held(context, found, what)
     names.note(reason, "the reason")
     return Accepted()
 
 
-def require_not_held(case: Case, found: Statement | Connector | Link | None, what: str) -> None:
+def require_not_held(
+    context: DecisionContext, found: Statement | Connector | Link | None, what: str
+) -> None:
     """What the operator has stopped in an emergency nobody else lets go on."""
     require(
-        found is None or not found.held or case.key.role is Role.OPERATOR,
+        found is None or not found.held or context.key.role is Role.OPERATOR,
         "held_by_operator",
         f"the operator has stopped the {what} {found and found.id}: ask the operator",
     )

@@ -2,19 +2,19 @@
 
 from mesh_events.intents import domain_of, intents_login
 from mesh_events.meta import MESH_DOMAIN
-from projections.deciding.verdict import Case, require
+from projections.deciding.verdict import DecisionContext, require
 
 _MESH = f"{MESH_DOMAIN}."
 
 
-def not_an_administrator(case: Case, principal: str) -> None:
+def not_an_administrator(context: DecisionContext, principal: str) -> None:
     """Refuse a principal with whose name the mesh administers a cluster.
 
     The mesh sets the password of every principal that it issues credentials to, and hands it out.
     """
     clusters = sorted(
         cluster.name
-        for cluster in case.image.identity.clusters.values()
+        for cluster in context.image.identity.clusters.values()
         if cluster.admin_user == principal
     )
     require(
@@ -25,9 +25,9 @@ def not_an_administrator(case: Case, principal: str) -> None:
     )
 
 
-def no_principal_of_the_mesh(case: Case, admin_user: str) -> None:
+def no_principal_of_the_mesh(context: DecisionContext, admin_user: str) -> None:
     """Refuse an administrator's login with the name of a principal that the mesh issues."""
-    identity = case.image.identity
+    identity = context.image.identity
     domain = domain_of(admin_user)
     issued = (
         admin_user in identity.domains

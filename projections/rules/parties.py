@@ -1,15 +1,15 @@
 """Whether who speaks, or is spoken of, is one that an intent may name: shared by several rules."""
 
 from mesh_events.intents import domain_of
-from projections.deciding.verdict import Case, require
+from projections.deciding.verdict import DecisionContext, require
 from projections.identity import Role
 from projections.image import Image
 
 
-def require_operator(case: Case, what: str) -> None:
+def require_operator(context: DecisionContext, what: str) -> None:
     """Refuse with `operators_only` who is not the mesh's operator."""
     require(
-        case.key.role is Role.OPERATOR,
+        context.key.role is Role.OPERATOR,
         "operators_only",
         f"only the mesh's operator may {what}: switch to mesh, or ask the operator",
     )

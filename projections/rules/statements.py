@@ -16,7 +16,7 @@ from mesh_events.statements import (
     StatementUpdated,
     Wording,
 )
-from projections.deciding.verdict import Case, Verdict, require
+from projections.deciding.verdict import DecisionContext, Verdict, require
 from projections.identity import Role
 from projections.lineage import steps
 from projections.lineage.sources import not_granted, way_back
@@ -25,7 +25,7 @@ from projections.quotas.kinds import Kind
 from projections.rules import life, names
 from projections.rules.parties import require_application
 from projections.rules.quotas import require_record, require_room
-from projections.rules.ruling import judge
+from projections.rules.registry import judge
 from projections.statements import DEAD_LETTERS, DESTINATION_FREE, STATEMENT_SOUND, Statement
 
 LONGEST_SQL = 20_000
@@ -34,11 +34,11 @@ MOST_NAMES = 40
 
 
 @judge.register
-def _(intent: StatementAdded, case: Case) -> Verdict:
+def _(intent: StatementAdded, context: DecisionContext) -> Verdict:
     names.dotted(intent.statement, "a statement")
-    domain = life.own(case, intent.statement, "statements")
+    domain = life.own(context, intent.statement, "statements")
     names.note(intent.description, "the description")
-    before = case.image.statements.get(intent.statement)
+    before = context.image.statements.get(intent.statement)
     require(
         before is None or not before.stands,
         "statement_exists",
@@ -49,55 +49,55 @@ def _(intent: StatementAdded, case: Case) -> Verdict:
         "statement_deleting",
         f"the statement {intent.statement} was deleted and is not gone yet: wait for DELETED",
     )
-    kept = 1 if before is None else _leaves(case, before, intent, intent.destination)
-    require_room(case, Kind.STATEMENTS, domain, kept)
+    kept = 1 if before is None else _leaves(context, before, intent, intent.destination)
+    require_room(context, Kind.STATEMENTS, domain, kept)
     require(intent.begin is not Begin.UNKNOWN, "invalid_begin", "begin must be EARLIEST or LATEST")
-    cluster = case.image.identity.domains[domain].cluster
-    _fills(case, intent.statement, intent.destination, domain, cluster)
-    _reads(case, intent, domain, cluster, intent.destination)
-    return case.after(STATEMENT_SOUND, DESTINATION_FREE)
+    cluster = context.image.identity.domains[domain].cluster
+    _fills(context, intent.statement, intent.destination, domain, cluster)
+    _reads(context, intent, domain, cluster, intent.destination)
+    return context.after(STATEMENT_SOUND, DESTINATION_FREE)
 
 
 @judge.register
-def _(intent: StatementUpdated, case: Case) -> Verdict:
-    domain = life.own(case, intent.statement, "statements")
-    statement = _standing(case, intent)
+def _(intent: StatementUpdated, context: DecisionContext) -> Verdict:
+    domain = life.own(context, intent.statement, "statements")
+    statement = _standing(context, intent)
     require(
         intent.stream == statement.stream,
         "stream_differs",
         f"{statement.id} reads {statement.stream} and cannot go on in {intent.stream}: "
         "add another statement for it",
     )
-    _reads(case, intent, domain, statement.cluster, statement.destination)
-    left = _leaves(case, statement, intent, statement.destination)
-    require_record(case, Kind.STATEMENTS, domain, left)
-    return case.after(STATEMENT_SOUND)
+    _reads(context, intent, domain, statement.cluster, statement.destination)
+    left = _leaves(context, statement, intent, statement.destination)
+    require_record(context, Kind.STATEMENTS, domain, left)
+    return context.after(STATEMENT_SOUND)
 
 
 @judge.register
-def _(intent: StatementStopped, case: Case) -> Verdict:
-    return life.stop(case, _directed(case, intent), "statement", intent.reason)
+def _(intent: StatementStopped, context: DecisionContext) -> Verdict:
+    return life.stop(context, _directed(context, intent), "statement", intent.reason)
 
 
 @judge.register
-def _(intent: StatementStarted, case: Case) -> Verdict:
-    return life.start(case, _directed(case, intent), "statement", intent.reason)
+def _(intent: StatementStarted, context: DecisionContext) -> Verdict:
+    return life.start(context, _directed(context, intent), "statement", intent.reason)
 
 
 @judge.register
-def _(intent: StatementDeleted, case: Case) -> Verdict:
-    return life.delete(case, _directed(case, intent), "statement", intent.reason)
+def _(intent: StatementDeleted, context: DecisionContext) -> Verdict:
+    return life.delete(context, _directed(context, intent), "statement", intent.reason)
 
 
-def _directed(case: Case, intent: StatementIntent) -> Statement:
-    """The statement, if the speaker may stop, start or delete it."""
-    if case.key.role is not Role.OPERATOR:
-        life.own(case, intent.statement, "statements")
-    return _standing(case, intent)
+def _directed(context: DecisionContext, intent: StatementIntent) -> Statement:
+    """The statement, if the signer's domain may stop, start or delete it."""
+    if context.key.role is not Role.OPERATOR:
+        life.own(context, intent.statement, "statements")
+    return _standing(context, intent)
 
 
-def _standing(case: Case, intent: StatementIntent) -> Statement:
-    statement = case.image.statements.get(intent.statement)
+def _standing(context: DecisionContext, intent: StatementIntent) -> Statement:
+    statement = context.image.statements.get(intent.statement)
     require(
         statement is not None and statement.stands,
         "unknown_statement",
@@ -107,7 +107,7 @@ def _standing(case: Case, intent: StatementIntent) -> Statement:
     return statement
 
 
-def _leaves(case: Case, before: Statement, intent: Wording, destination: str) -> int:
+def _leaves(context: DecisionContext, before: Statement, intent: Wording, destination: str) -> int:
     """How many steps of the text before it are to be kept on record."""
     after = replace(
         before,
@@ -116,10 +116,12 @@ def _leaves(case: Case, before: Statement, intent: Wording, destination: str) ->
         application=intent.application,
         destination=destination,
     )
-    return steps.leaves(case.image.replaced, before, after)
+    return steps.leaves(context.image.replaced, before, after)
 
 
-def _fills(case: Case, name: str, destination: str, domain: str, cluster: str) -> None:
+def _fills(
+    context: DecisionContext, name: str, destination: str, domain: str, cluster: str
+) -> None:
     """The destination is a topic of the domain that no other statement fills."""
     names.topic(destination, domain)
     names.legal_topic(destination + DEAD_LETTERS)
@@ -129,7 +131,7 @@ def _fills(case: Case, name: str, destination: str, domain: str, cluster: str) -
         f"{destination} ends in {DEAD_LETTERS}, as topics of dead letters do: choose another name",
     )
     topics = destination, destination + DEAD_LETTERS
-    filled = fillers(case.image.topic_use, cluster, topics, ("statement", name))
+    filled = fillers(context.image.topic_use, cluster, topics, ("statement", name))
     writer = min((others[0] for others in filled.values()), default=None)
     require(
         writer is None,
@@ -138,7 +140,9 @@ def _fills(case: Case, name: str, destination: str, domain: str, cluster: str) -
     )
 
 
-def _reads(case: Case, intent: Wording, domain: str, cluster: str, destination: str) -> None:
+def _reads(
+    context: DecisionContext, intent: Wording, domain: str, cluster: str, destination: str
+) -> None:
     """Every source is the domain's own or granted, and does not come from the destination."""
     names.text(intent.sql, "the SQL", LONGEST_SQL)
     sources = [intent.stream, *intent.tables]
@@ -156,8 +160,8 @@ def _reads(case: Case, intent: Wording, domain: str, cluster: str, destination: 
     )
     for topic in (*sources, *intent.names):
         names.legal_topic(topic)
-    require_application(case.image, domain, intent.application)
-    missing = not_granted(case.image, domain, intent.application, cluster, sources)
+    require_application(context.image, domain, intent.application)
+    missing = not_granted(context.image, domain, intent.application, cluster, sources)
     require(
         not missing,
         "source_not_granted",
@@ -170,7 +174,7 @@ def _reads(case: Case, intent: Wording, domain: str, cluster: str, destination: 
         (
             found
             for filled in (destination, destination + DEAD_LETTERS)
-            if (found := way_back(case.image, (cluster, filled), read))
+            if (found := way_back(context.image, (cluster, filled), read))
         ),
         [],
     )

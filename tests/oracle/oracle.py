@@ -51,7 +51,7 @@ def tell(records: list[Plain]) -> Plain:
 
 def _history(records: list[Plain]) -> tuple[Plain, list[tuple[Plain, int]], int, int]:
     """Undecided records, (accepted intent or fact, offset of effect) in order, epoch, uncounted."""
-    keys: Plain = {"speakers": set()}
+    keys: Plain = {"senders": set()}
     so_far: Plain = {"waiting": {}, "effects": [], "epoch": -1, "last": "", "uncounted": 0}
     starts: list[str] = []
     # intents whose signer may say something, by signer and id: another one is a copy
@@ -61,7 +61,7 @@ def _history(records: list[Plain]) -> tuple[Plain, list[tuple[Plain, int]], int,
         if kind == "SchemaIntroduced":
             keys.setdefault("root", [record["signer"]])
         if not _authentic(record, keys):
-            says_nothing = kind in NO_INTENTS or record["signer"] not in keys["speakers"]
+            says_nothing = kind in NO_INTENTS or record["signer"] not in keys["senders"]
             if not says_nothing:
                 name = record["signer"], fields["meta"]["id"]
                 says_nothing = name in known
@@ -102,9 +102,9 @@ def _decided(record: Plain, so_far: Plain, keys: Plain) -> None:
     so_far["effects"].append((decided, record["offset"]))
     public = decided["fields"].get("public_key")
     if decided["type"] in ("DomainRegistered", "KeyRegistered"):
-        keys["speakers"].add(public)
+        keys["senders"].add(public)
     elif decided["type"] == "KeyRevoked":
-        keys["speakers"].discard(public)
+        keys["senders"].discard(public)
 
 
 def _next(decision: Plain, so_far: Plain) -> bool:
@@ -134,17 +134,17 @@ def _rekeyed(keys: Plain, kind: str, fields: Plain) -> None:
     if kind == "MeshFounded":
         keys.update(governor=[fields["governor_key"]], controller=[fields["controller_key"]])
         keys["ever"] = {fields[name] for name in ("operator_key", "governor_key", "controller_key")}
-        keys["speakers"] |= keys["ever"]
+        keys["senders"] |= keys["ever"]
         return
     public, role = fields["public_key"], fields.get("role", "").lower()
     if kind == "MeshKeyRevoked":
-        keys["speakers"].discard(public)
+        keys["senders"].discard(public)
         for name in ("governor", "controller"):
             keys[name] = [one for one in keys.get(name, []) if one != public]
     elif public not in keys.setdefault("ever", set()) and role != "unknown":
         keys[role] = [*keys.get(role, []), public]
         keys["ever"].add(public)
-        keys["speakers"].add(public)
+        keys["senders"].add(public)
 
 
 def _happens(said: Plain, record: Plain, offset: int) -> None:

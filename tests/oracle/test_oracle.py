@@ -216,46 +216,46 @@ class AnyLog(RuleBasedStateMachine):
         return after
 
     @rule(kind=st.sampled_from([intents.ProductPublished, intents.ProductUpdated]),
-          product=PRODUCTS, speaker=DOMAINS, sla=st.integers(0, 4))  # fmt: skip
-    def offer(self, kind: type[Event], product: str, speaker: str, sla: int) -> None:
+          product=PRODUCTS, sender=DOMAINS, sla=st.integers(0, 4))  # fmt: skip
+    def offer(self, kind: type[Event], product: str, sender: str, sla: int) -> None:
         full = story.product(product=product, topic=product, sla=sla)
         changed = {"product": product, "sla": sla, "tags": [f"sla{sla}"]}
         fields = full if kind is intents.ProductPublished else changed
-        self.log.say(kind, speaker, **fields)
+        self.log.say(kind, sender, **fields)
 
-    @rule(product=PRODUCTS, application=APPLICATIONS, speaker=DOMAINS)
-    def ask(self, product: str, application: str, speaker: str) -> None:
+    @rule(product=PRODUCTS, application=APPLICATIONS, sender=DOMAINS)
+    def ask(self, product: str, application: str, sender: str) -> None:
         fields = {"product": product, "application": application, "reason": "r"}
-        self.log.say(intents.AccessRequested, speaker, **fields)
+        self.log.say(intents.AccessRequested, sender, **fields)
 
     @rule(kind=st.sampled_from(
               [intents.AccessGranted, intents.AccessDenied, intents.AccessRevoked]),
-          which=ANY, speaker=DOMAINS)  # fmt: skip
-    def answer(self, kind: type[Event], which: int, speaker: str) -> None:
+          which=ANY, sender=DOMAINS)  # fmt: skip
+    def answer(self, kind: type[Event], which: int, sender: str) -> None:
         asked = self._any(sorted(self.log.image.access.requests), which) or "nobody"
         fields = {"product": story.PRODUCT, "request": asked, "reason": "r"}
-        self.log.say(kind, speaker, **fields)
+        self.log.say(kind, sender, **fields)
 
     @rule(kind=st.sampled_from(
               [intents.LinkCreated, intents.LinkPaused, intents.LinkResumed, intents.LinkDeleted]),
-          product=PRODUCTS, cluster=CLUSTERS, speaker=DOMAINS)  # fmt: skip
-    def steer(self, kind: type[Event], product: str, cluster: str, speaker: str) -> None:
-        self.log.say(kind, speaker, product=product, cluster=cluster)
+          product=PRODUCTS, cluster=CLUSTERS, sender=DOMAINS)  # fmt: skip
+    def steer(self, kind: type[Event], product: str, cluster: str, sender: str) -> None:
+        self.log.say(kind, sender, product=product, cluster=cluster)
 
-    @rule(name=STATEMENTS, speaker=DOMAINS, stream=st.sampled_from(["east.users", "east.orders"]),
+    @rule(name=STATEMENTS, sender=DOMAINS, stream=st.sampled_from(["east.users", "east.orders"]),
           begin=st.sampled_from(list(statements.Begin)))  # fmt: skip
-    def state(self, name: str, speaker: str, stream: str, begin: statements.Begin) -> None:
+    def state(self, name: str, sender: str, stream: str, begin: statements.Begin) -> None:
         fields = story.statement(statement=name, stream=stream, begin=begin)
-        self.log.say(statements.StatementAdded, speaker, **fields)
+        self.log.say(statements.StatementAdded, sender, **fields)
 
-    @rule(name=STATEMENTS, speaker=DOMAINS, sql=st.sampled_from(["SELECT 1", "SELECT 2"]))
-    def reword(self, name: str, speaker: str, sql: str) -> None:
+    @rule(name=STATEMENTS, sender=DOMAINS, sql=st.sampled_from(["SELECT 1", "SELECT 2"]))
+    def reword(self, name: str, sender: str, sql: str) -> None:
         fields = {"statement": name, "sql": sql, "stream": "east.users"}
-        self.log.say(statements.StatementUpdated, speaker, **fields)
+        self.log.say(statements.StatementUpdated, sender, **fields)
 
-    @rule(kind=st.sampled_from(DIRECTIONS), name=STATEMENTS, speaker=DOMAINS)
-    def direct(self, kind: type[Event], name: str, speaker: str) -> None:
-        self.log.say(kind, speaker, statement=name)
+    @rule(kind=st.sampled_from(DIRECTIONS), name=STATEMENTS, sender=DOMAINS)
+    def direct(self, kind: type[Event], name: str, sender: str) -> None:
+        self.log.say(kind, sender, statement=name)
 
     @precondition(lambda self: self.log.image.statements)
     @rule(kind=st.sampled_from(STATEMENT_FACTS), which=ANY, slip=SLIPS, step=SLIPS,
@@ -359,15 +359,15 @@ class AnyLog(RuleBasedStateMachine):
         self.log.append(self.log.make(kind, "mesh", **fields), by=signer)
 
     @rule(kind=st.sampled_from([connectors.ConnectorAdded, connectors.ConnectorUpdated]),
-          name=CONNECTORS, speaker=DOMAINS, table=st.sampled_from(["orders", "bills"]))  # fmt: skip
-    def connect(self, kind: type[Event], name: str, speaker: str, table: str) -> None:
+          name=CONNECTORS, sender=DOMAINS, table=st.sampled_from(["orders", "bills"]))  # fmt: skip
+    def connect(self, kind: type[Event], name: str, sender: str, table: str) -> None:
         more = {"table.include.list": f"public.{table}", "topic.prefix": name}
         more["transforms.route.regex"] = route(name)
-        self.log.say(kind, speaker, **story.connector(connector=name, more=more))
+        self.log.say(kind, sender, **story.connector(connector=name, more=more))
 
-    @rule(kind=st.sampled_from(CONNECTOR_DIRECTIONS), name=CONNECTORS, speaker=DOMAINS)
-    def direct_connector(self, kind: type[Event], name: str, speaker: str) -> None:
-        self.log.say(kind, speaker, connector=name)
+    @rule(kind=st.sampled_from(CONNECTOR_DIRECTIONS), name=CONNECTORS, sender=DOMAINS)
+    def direct_connector(self, kind: type[Event], name: str, sender: str) -> None:
+        self.log.say(kind, sender, connector=name)
 
     @precondition(lambda self: self.log.image.connectors)
     @rule(kind=st.sampled_from(connectors.CONNECTOR_FACTS), which=ANY, slip=SLIPS, restarts=SLIPS,
@@ -414,7 +414,7 @@ def test_reports_of_every_kind_have_every_field() -> None:
     """Random logs reach some kinds once in several runs."""
     machine = AnyLog()
     machine.begin([story.published, story.granted, story.statement_added, story.connector_added])
-    steer = {"product": story.PRODUCT, "cluster": "west", "speaker": "west"}
+    steer = {"product": story.PRODUCT, "cluster": "west", "sender": "west"}
     machine.steer(kind=intents.LinkCreated, **steer)
     machine.govern()
     one = {"which": 0, "slip": 0, "signer": "controller"}

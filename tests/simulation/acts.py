@@ -75,10 +75,10 @@ def asked(world: World) -> list[intents.AccessRequested]:
 def request(world: World, a: int, b: int) -> None:
     """An application's domain asks for a product."""
     application = pick(APPLICATIONS, a)
-    speaker = application.partition(".")[0]
+    sender = application.partition(".")[0]
     event = world.log.make(
         intents.AccessRequested,
-        speaker,
+        sender,
         product=pick(("east.users", "east.users", "east.orders"), b),
         application=application,
         reason="to read it",
@@ -92,10 +92,8 @@ def _answer(world: World, kind: type[intents.Intent], a: int, b: int, **fields: 
     known = asked(world)
     if known:
         found = pick(known, a)
-        speaker = "east" if b < 6 else found.application.partition(".")[0]
-        world.say(
-            kind, speaker, product=found.product, request=found.meta.id, reason="so", **fields
-        )
+        sender = "east" if b < 6 else found.application.partition(".")[0]
+        world.say(kind, sender, product=found.product, request=found.meta.id, reason="so", **fields)
 
 
 @act(9)
@@ -116,19 +114,19 @@ def revoke(world: World, a: int, b: int) -> None:
 
 @act(1)
 def update(world: World, a: int, b: int) -> None:
-    speaker = "east" if b else "west"
-    world.say(intents.ProductUpdated, speaker, product=pick(sorted(PRODUCTS), a), sla=1 + b % 3)
+    sender = "east" if b else "west"
+    world.say(intents.ProductUpdated, sender, product=pick(sorted(PRODUCTS), a), sla=1 + b % 3)
 
 
 @act(1)
 def rotate(world: World, a: int, _: int) -> None:
     application = pick(APPLICATIONS, a)
-    speaker, home = application.partition(".")[0], {"west": "west"}
+    sender, home = application.partition(".")[0], {"west": "west"}
     world.say(
         intents.CredentialsRequested,
-        speaker,
+        sender,
         principal=application,
-        cluster=home.get(speaker, "east"),
+        cluster=home.get(sender, "east"),
     )
 
 
@@ -200,11 +198,11 @@ def direct(world: World, a: int, b: int) -> None:
 @act(1)
 def publish_badly(world: World, a: int, b: int) -> None:
     """A product without a topic, without a schema, or of somebody else."""
-    speaker, name = pick((("east", "east.none"), ("west", "east.more"), ("west", "west.none")), a)
+    sender, name = pick((("east", "east.none"), ("west", "east.more"), ("west", "west.none")), a)
     topic = pick(("east.none", "east.users"), b)
     world.say(
         intents.ProductPublished,
-        speaker,
+        sender,
         product=name,
         topic=topic,
         description="d",

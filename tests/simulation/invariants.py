@@ -166,7 +166,7 @@ class Invariants:
         self.followed = event.meta.id
         if wanted == "IntentAccepted":
             said: Any = decided.event
-            self._check_speaker(decided)
+            self._check_sender(decided)
             self._hear(said)
             self.accepted[decided.signer, said.meta.id] += 1
             assert self.accepted[decided.signer, said.meta.id] == 1, (
@@ -221,7 +221,7 @@ class Invariants:
         assert found == told, f"the decision at {offset} counts {told}, there stand {found}"
         self.waiting -= about
 
-    def _check_speaker(self, said: Entry) -> None:
+    def _check_sender(self, said: Entry) -> None:
         """Nothing was accepted of who is to be silent."""
         event: Any = said.event
         assert said.signer not in self.revoked, f"{event.meta.id} is signed with a revoked key"

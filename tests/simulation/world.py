@@ -114,9 +114,9 @@ class World:
             found = self.workers[name] = self._process(name)
         return found
 
-    def say(self, kind: type[intents.Intent], speaker: str, /, **fields: object) -> None:
+    def say(self, kind: type[intents.Intent], sender: str, /, **fields: object) -> None:
         """A domain says something with its key of now."""
-        self.speak(self.log.make(kind, speaker, **fields))
+        self.speak(self.log.make(kind, sender, **fields))
 
     def speak(self, event: intents.Intent) -> None:
         """As `say`, for an intent that is made already."""

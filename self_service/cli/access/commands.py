@@ -91,7 +91,7 @@ def request(
     mesh = Mesh()
     submitted = submit(
         mesh,
-        mesh.speaker(options.domain),
+        mesh.acting_as(options.domain),
         options,
         lambda meta: AccessRequested(
             meta=meta, product=product, application=application, reason=reason
@@ -317,7 +317,7 @@ def _decided(
     from self_service.cli.mesh.submitting import submit
 
     about = {"product": found.product, "request": found.request}
-    who = mesh.speaker(options.domain)
+    who = mesh.acting_as(options.domain)
     submitted = submit(mesh, who, options, lambda meta: make(meta, about), cause=found.request)
     shown = {
         "product": found.product,

@@ -27,7 +27,7 @@ record of the mesh's own that stands there again, which anybody may append."""
 UNDECIDED, QUARANTINED = "undecided", "quarantined"
 """Outcomes of a record that waits for its decision, and of one that was set aside."""
 LINK_STEPS = ("create-link", "remove-link")
-"""Steps from which the governor derives the ids of its own intents, see `consequences`."""
+"""Steps from which the governor derives the ids of its own intents, see `effects`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Step:
     decision or a check is about; of a range it is the first one.
     `time` is when it counts from, ms by the mesh's clock, as `replay(as_of=...)` has it; `appended`
     is its append time, ms by the broker's.
-    `domain` is the one that the record names, `speaker` the one whose key signed it, "" if none.
+    `domain` is the one that the record names, `signed_by` the one whose key signed it, "" if none.
     """
 
     offset: int
@@ -52,7 +52,7 @@ class Step:
     key: str = ""
     correlation: str = ""
     signer: str = ""
-    speaker: str = ""
+    signed_by: str = ""
     about: int | None = None
     outcome: str = ""
     code: str = ""
@@ -184,7 +184,7 @@ def _step(entry: Entry, after: Image) -> Step:
         key=event.key,
         correlation=event.meta.correlation,
         signer=entry.signer or "",
-        speaker=key.domain if key else "",
+        signed_by=key.domain if key else "",
         about=event.offset if isinstance(event, Decision | facts.Check) else None,
         outcome=outcome,
         code=fault.code.value if fault else "",
@@ -237,7 +237,7 @@ def conversation(
         for one in every
         if one.kind != UNREADABLE
         and (one.correlation in threads or request in _named(one))
-        and (parties is None or one.speaker in parties or _is_of_the_mesh(one, request))
+        and (parties is None or one.signed_by in parties or _is_of_the_mesh(one, request))
     }
     found = _followed(every, start, seeds)
     offsets = {one.offset for one in found} | _causes(every, found)
@@ -251,7 +251,7 @@ def _is_of_the_mesh(one: Step, request: str) -> bool:
     wrote that; they belong to what they follow from.
     """
     says = one.kind == Kind.INTENT or request in _named(one)
-    return one.speaker == MESH_DOMAIN and says
+    return one.signed_by == MESH_DOMAIN and says
 
 
 def _named(one: Step) -> tuple[str | None, str | None]:
@@ -266,7 +266,7 @@ def _causes(every: Sequence[Step], effects: Iterable[Step]) -> set[int]:
     return {offset for one in accepted for offset in (one.offset, one.about) if offset is not None}
 
 
-def consequences(every: Sequence[Step], start: Step) -> list[Step]:
+def effects(every: Sequence[Step], start: Step) -> list[Step]:
     """A step, its checks and decision, and what followed from that decision, in order.
 
     What followed: facts that name the decision's generation, and the governor's own intents
@@ -285,7 +285,7 @@ def _followed(every: Sequence[Step], start: Step, seeds: set[int]) -> list[Step]
             or one.offset in seeds
             or one.about in found
             or one.offset in decisions
-            or (one.id in expected and one.speaker == MESH_DOMAIN)
+            or (one.id in expected and one.signed_by == MESH_DOMAIN)
             or getattr(one.event, "generation", None) in generations
         )
         # what is asked for is shown, also where it counts for nothing
@@ -321,7 +321,7 @@ def find(every: Sequence[Step], reference: str) -> Step:
         # a longer id makes a whole one not ambiguous: anybody can write it
         fitting = [one for one in fitting if one.id == wanted] or fitting
         # the same id twice on the log: the mesh's own, which others can derive, or else the first
-        fitting.sort(key=lambda one: one.speaker != MESH_DOMAIN)
+        fitting.sort(key=lambda one: one.signed_by != MESH_DOMAIN)
         if len({one.id for one in fitting}) > 1:
             several = ", ".join(f"{one.offset} {one.id}" for one in fitting[:4])
             raise UsageError(f"{len(fitting)} ids begin with {reference}: name one of {several}")

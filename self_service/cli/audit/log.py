@@ -122,7 +122,7 @@ class Wanted:
 
 def _domains(one: Step, image: Image) -> set[str]:
     """Who said it, whom it names as that, and whose things it is about: owner and reader."""
-    event, found = one.event, {one.domain, one.speaker}
+    event, found = one.event, {one.domain, one.signed_by}
     kind, _, thing = one.key.partition("/")
     if kind in _OF_DOMAINS:
         found.add(thing.partition("/")[0])
@@ -239,9 +239,9 @@ def items(
 
 def _domain(one: Step) -> str:
     """The domain that a record names, with the one whose key signed it where it is another."""
-    if one.speaker in ("", one.domain):
+    if one.signed_by in ("", one.domain):
         return one.domain
-    return f"{one.domain} (signed by {one.speaker})"
+    return f"{one.domain} (signed by {one.signed_by})"
 
 
 def subject(one: Step, requests: Mapping[str, Access]) -> str:
@@ -276,7 +276,7 @@ def _item(one: Step, requests: Mapping[str, Access], *, whole: bool = True) -> d
         "kind": one.kind,
         "type": one.type,
         "domain": _domain(one),
-        "speaker": one.speaker,
+        "signed_by": one.signed_by,
         "actor": one.actor,
         "key": one.key,
         "subject": subject(one, requests),

@@ -8,7 +8,7 @@ import typer
 from mesh_events.facts import LinkAdvanced
 from mesh_events.meta import Kind
 from projections.clocks import if_wrong
-from self_service.cli.audit.history import UNREADABLE, Step, consequences, conversation, find, steps
+from self_service.cli.audit.history import UNREADABLE, Step, conversation, effects, find, steps
 from self_service.cli.framework import completion
 from self_service.cli.framework.options import Shown, command, noun
 from self_service.cli.framework.output import Detail, Format, Listing, note_appended, show
@@ -52,7 +52,7 @@ def trace(
     with mesh.log() as reader:
         every = mesh.fold(reader, steps)
     start = find(every, reference)
-    found = consequences(every, start) if alone else conversation(every, start)
+    found = effects(every, start) if alone else conversation(every, start)
     path = [
         one for one in found if progress or one is start or one.type != LinkAdvanced.type_name()
     ]

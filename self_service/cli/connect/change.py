@@ -130,7 +130,7 @@ class Change:
         with _refusing():
             names.dotted(self.connector, "a connector")
         domain = domain_of(self.connector)
-        who = self.mesh.speaker(self.options.domain).domain
+        who = self.mesh.acting_as(self.options.domain).domain
         if who != domain:
             raise RefusedError(
                 "not_your_domain", f"{who} may not write {self.connector}: only {domain} can"

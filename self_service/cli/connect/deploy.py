@@ -107,7 +107,7 @@ def update(
 
 
 def _domain(mesh: Mesh, options: SubmitOptions) -> str:
-    domain = mesh.speaker(options.domain).domain
+    domain = mesh.acting_as(options.domain).domain
     if domain == MESH_DOMAIN:
         raise UsageError("a connector's topics belong to a domain: give --domain NAME")
     return domain

@@ -19,7 +19,7 @@ from self_service.cli.mesh.submitting import IntentRefusedError, Submitted, awai
 
 def standing(mesh: Mesh, options: SubmitOptions, name: str) -> Connector:
     """The connector that a name means; raises NotFoundError."""
-    who = mesh.speaker(options.domain)
+    who = mesh.acting_as(options.domain)
     return lookup.connector(mesh.image(), lookup.identity(name, who.domain))
 
 
@@ -46,7 +46,7 @@ def submit_about(
 
     Raises as `submitting.submit`.
     """
-    who, deadline = mesh.speaker(options.domain), time.monotonic() + options.timeout
+    who, deadline = mesh.acting_as(options.domain), time.monotonic() + options.timeout
     until = options.until or Until.ACTIVE
 
     def make(meta: Meta) -> Intent:

@@ -36,7 +36,7 @@ def register(
     mesh = Mesh()
     submitted = submit(
         mesh,
-        mesh.speaker(options.domain),
+        mesh.acting_as(options.domain),
         options,
         lambda meta: ApplicationRegistered(meta=meta, application=name, description=description),
         default=Until.APPLIED,

@@ -97,7 +97,7 @@ def hand_out(
     with private_file(out) if out else nullcontext() as write:
         submitted = submit(
             mesh,
-            mesh.speaker(options.domain),
+            mesh.acting_as(options.domain),
             options,
             lambda meta: CredentialsRequested(meta=meta, principal=principal, cluster=cluster),
             default=Until.APPLIED,

@@ -120,4 +120,4 @@ def _submit(options: SubmitOptions, make: "Make", default: Until = Until.DECIDED
     from self_service.cli.mesh.submitting import submit
 
     mesh = Mesh()
-    return submit(mesh, mesh.speaker(options.domain), options, make, default=default)
+    return submit(mesh, mesh.acting_as(options.domain), options, make, default=default)

@@ -42,7 +42,7 @@ For = Annotated[
     typer.Option(
         "--for",
         metavar="DOMAIN",
-        help="The domain that the key speaks for; default: the speaker's own.",
+        help="The domain that the key speaks for; default: the acting domain's own.",
         autocompletion=completion.domains,
     ),
 ]
@@ -81,7 +81,7 @@ def register(
     if (public_key is None) != (proof is None):
         raise UsageError("--public-key and --proof go together: `sdm key prove` prints both")
     mesh = Mesh()
-    who = mesh.speaker(options.domain)
+    who = mesh.acting_as(options.domain)
     domain = _of(for_domain, who.domain)
     if public_key is None or proof is None:
         key = SigningKey.load_or_generate(_in_folder(file or Path()))
@@ -153,7 +153,7 @@ def revoke(
     from self_service.cli.mesh.submitting import submit
 
     mesh = Mesh()
-    who = mesh.speaker(options.domain)
+    who = mesh.acting_as(options.domain)
     domain = _of(for_domain, who.domain)
     submitted = submit(
         mesh,

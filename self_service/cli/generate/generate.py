@@ -74,7 +74,7 @@ def generate(
     _require_topic(connection, topic, partitions)
     encode = generating.encoder(mesh, topic, made)
     if background:
-        domain = mesh.speaker(acting.domain).domain
+        domain = mesh.acting_as(acting.domain).domain
         begun = start.begin(connection, domain, topic, name or topic, wanted, recipe)
         show(Detail(begun), acting.output)
         return

@@ -221,7 +221,7 @@ def _submit(
     from self_service.cli.mesh.submitting import submit
 
     cause = _cause(mesh.image(), name)
-    submitted = submit(mesh, mesh.speaker(options.domain), options, make, cause=cause)
+    submitted = submit(mesh, mesh.acting_as(options.domain), options, make, cause=cause)
     show(Detail({"link": name, **submitted.fields()}), options.output)
 
 

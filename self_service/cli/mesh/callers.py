@@ -78,7 +78,7 @@ def choose_domain(home: Path, domain: str) -> None:
     write_atomically(_place(home), f"{domain}\n")
 
 
-def speaker(home: Path, domain: str | None) -> Caller:
+def acting_as(home: Path, domain: str | None) -> Caller:
     """Who says an intent; raises ConfigurationError where no domain is chosen."""
     name = domain or current_domain(home)
     if name is None:

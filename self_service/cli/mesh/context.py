@@ -18,7 +18,7 @@ from self_service.cli.framework.exits import NotFoundError, UsageError
 from self_service.cli.framework.finding import Finding
 from self_service.cli.framework.output import note
 from self_service.cli.framework.times import parse_time, stamp
-from self_service.cli.mesh.callers import OPERATOR, Caller, caller, current_domain, speaker
+from self_service.cli.mesh.callers import OPERATOR, Caller, acting_as, caller, current_domain
 from self_service.cli.mesh.home import mesh_home
 from self_service.cli.mesh.reachability import require_answer
 
@@ -93,9 +93,9 @@ class Mesh:
             reach.connect_classes,
         )
 
-    def speaker(self, domain: str | None) -> Caller:
+    def acting_as(self, domain: str | None) -> Caller:
         """Who speaks: the given or the current domain."""
-        return speaker(self.home, domain)
+        return acting_as(self.home, domain)
 
     @cached_property
     def reader(self) -> Caller:

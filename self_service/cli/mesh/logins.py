@@ -60,14 +60,14 @@ class Login:
             _require_transport(self.client, found, mesh)
             return found
         if topic.startswith(f"{MESH_DOMAIN}.") and not self.cluster and not self.application:
-            who = mesh.speaker(domain) if domain else mesh.reader
+            who = mesh.acting_as(domain) if domain else mesh.reader
             return mesh.governance(who)
         image = mesh.image()
         if self.application is not None:
             lookup.application(image, self.application)
             home = image.identity.domains[domain_of(self.application)].cluster
             return mesh.login(image, self.cluster or home, self.application)
-        who = mesh.speaker(domain)
+        who = mesh.acting_as(domain)
         return mesh.login(image, self.cluster or home_of(image, who.domain), who.principal)
 
 

@@ -97,7 +97,7 @@ def publish(
     given = Promise(product=name, topic=topic).over(given)
     values = given.need("product", "description", "owner", "quality", "sla")
     mesh = Mesh()
-    who = mesh.speaker(options.domain)
+    who = mesh.acting_as(options.domain)
     quality, tier = told_quality(values["quality"]), tier_of(values["sla"])
     _acknowledged(values["product"], given=acknowledge)
     done = submit(
@@ -159,7 +159,7 @@ def update(
     mesh = Mesh()
     done = submit(
         mesh,
-        mesh.speaker(options.domain),
+        mesh.acting_as(options.domain),
         options,
         lambda meta: ProductUpdated(
             meta=meta,

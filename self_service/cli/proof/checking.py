@@ -172,7 +172,7 @@ def _named(event: Event | None, root: str) -> Mapping[str, Role]:
             return {}
 
 
-_SPEAKERS = {
+_SIGNERS = {
     Kind.INTENT: (),
     Kind.FACT: (Role.CONTROLLER,),
     Kind.DECISION: (Role.GOVERNOR,),
@@ -185,10 +185,10 @@ def _outcome(proof: Proof, subject: Read, roles: Roles) -> Outcome:
     if proof.decided is not None:
         return _decision(proof.decided, proof.subject.placed, subject, roles)
     event = subject.event
-    speakers = () if event is None else _SPEAKERS[event.kind]
+    roles_of = () if event is None else _SIGNERS[event.kind]
     if isinstance(event, SchemaIntroduced):
-        speakers = (Role.ROOT, Role.GOVERNOR)
-    counts = roles.has(subject.signer, proof.subject.placed, *speakers)
+        roles_of = (Role.ROOT, Role.GOVERNOR)
+    counts = roles.has(subject.signer, proof.subject.placed, *roles_of)
     return Outcome(State.NONE_NEEDED if counts else State.UNDECIDED)
 
 

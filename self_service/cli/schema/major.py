@@ -230,7 +230,7 @@ def _product(
         try:
             submit(
                 mesh,
-                mesh.speaker(acting.domain),
+                mesh.acting_as(acting.domain),
                 options,
                 lambda meta: ProductPublished(
                     meta=meta,

@@ -13,7 +13,7 @@ from self_service.cli.schema.subjects import topic_of
 
 
 def require_owner(mesh: Mesh, image: Image, who: Caller, subject: str) -> bool:
-    """Refuse a subject that is not below the speaker's own prefix, `<domain>.`.
+    """Refuse a subject that is not below the own prefix, `<domain>.`.
 
     Returns whether the topic exists.
 

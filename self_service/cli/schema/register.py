@@ -86,7 +86,7 @@ def register(
     mesh = Mesh()
     image, registry = mesh.image(), Subjects(mesh)
     subject = name if options.shared else registry.subject(name, key=written.key)
-    who = mesh.speaker(acting.domain)
+    who = mesh.acting_as(acting.domain)
     if not require_owner(mesh, image, who, subject) and not options.shared:
         note(f"there is no topic {topic_of(subject)} yet: `sdm topic create {topic_of(subject)}`")
     schema = registry.draft(subject, file, written.kind, referred(registry, written.references))

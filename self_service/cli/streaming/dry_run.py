@@ -10,7 +10,7 @@ from mesh_events.intents import domain_of
 from mesh_events.meta import Meta, now
 from mesh_events.spelling import asked
 from mesh_events.statements import Begin, StatementAdded
-from projections.deciding.verdict import Case, Refusal, Rejected
+from projections.deciding.verdict import DecisionContext, Refusal, Rejected
 from projections.identity import Key, Role
 from projections.image import Image
 from projections.statements import STREAM_ID, TOPIC_ID, Statement
@@ -29,18 +29,18 @@ def supposed(
     meant: Worded,
     begin: Begin = Begin.EARLIEST,
     *,
-    speaker: str | None = None,
+    sender: str | None = None,
 ) -> StatementAdded:
     """The intent to add it, which is not submitted; it fills a new topic where none is named.
 
-    speaker: the domain that says so; None for the one that the statement's name tells.
+    sender: the domain that says so; None for the one that the statement's name tells.
     """
     domain = domain_of(statement)
     meta = Meta(
         id="supposed",
         time=now(),
-        actor=speaker or domain,
-        domain=speaker or domain,
+        actor=sender or domain,
+        domain=sender or domain,
         correlation="supposed",
         causation=None,
     )
@@ -67,7 +67,7 @@ def named(image: Image, domain: str, meant: Worded) -> str:
 def refusal(image: Image, intent: StatementAdded) -> Rejected | None:
     """What the governor would answer by the state alone."""
     from projections.rules import statements  # noqa: F401 - fills the table
-    from projections.rules.ruling import judge
+    from projections.rules.registry import judge
 
     domain = intent.meta.domain
     if domain in image.identity.quarantines:
@@ -76,8 +76,8 @@ def refusal(image: Image, intent: StatementAdded) -> Rejected | None:
     if image.identity.freeze_of(domain, image.ended_by(time)) is not None:
         return Rejected("domain_frozen", f"{domain} is frozen: say it afterwards")
     try:
-        speaker = Key("", Role.DOMAIN, domain, 0)
-        verdict = judge(intent, Case(image, speaker, domain, {}, time, time))
+        sender = Key("", Role.DOMAIN, domain, 0)
+        verdict = judge(intent, DecisionContext(image, sender, domain, {}, time, time))
     except Refusal as refused:
         return refused.rejected
     return verdict if isinstance(verdict, Rejected) else None
@@ -105,13 +105,13 @@ class DryRun:
 def dry_run(mesh: Mesh, image: Image, intent: StatementAdded, meant: Worded) -> DryRun:
     """What would become of a statement as things are; see `answer`.
 
-    A name that is not the speaker's is refused before any server is asked.
+    A name that is not the sender's is refused before any server is asked.
     """
     from processors.clusters.kafka import KafkaAdmin
 
     domain = domain_of(intent.statement)
     if domain != intent.meta.domain or domain not in image.identity.domains:
-        # the name tells no home of the speaker's, where topics could be looked up
+        # the name tells no home of the sender's, where topics could be looked up
         by_rules = refusal(image, intent)
         assert by_rules is not None  # noqa: S101 - nobody adds to another domain, or to none
         return _refused(by_rules, None)

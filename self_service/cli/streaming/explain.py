@@ -93,7 +93,7 @@ def explain(
     that runs is refused here: `update` tries and takes it.
     """
     mesh = Mesh()
-    domain = mesh.speaker(acting.domain).domain
+    domain = mesh.acting_as(acting.domain).domain
     image = mesh.image()
     lookup.domain(image, domain)
     known = None if text.sql is None else image.statements.get(identity(text.sql.strip(), domain))
@@ -105,7 +105,7 @@ def explain(
     # names of another domain's statement mean what they mean there
     domain = known.domain if known is not None else domain
     statement = identity(name, domain) if name else named(image, domain, meant)
-    found = dry_run(mesh, image, supposed(statement, meant, speaker=domain), meant)
+    found = dry_run(mesh, image, supposed(statement, meant, sender=domain), meant)
     if found.plan is None:
         raise found.refusal or NotFoundError(f"{statement} cannot be planned: {found.text}")
     if found.warning is not None:

@@ -59,7 +59,7 @@ def add(
     made from the query.
     """
     mesh = Mesh()
-    who = mesh.speaker(options.domain)
+    who = mesh.acting_as(options.domain)
     meant = _worded(mesh, who.domain, text, destination)
     if meant.destination is None:
         raise UsageError("what is to be filled? Write INSERT INTO topic, or give --destination")
@@ -68,7 +68,7 @@ def add(
     statement = identity(name, who.domain)
     image = mesh.image()
     before = image.statements.get(statement)
-    found = dry_run(mesh, image, supposed(statement, meant, begin, speaker=who.domain), meant)
+    found = dry_run(mesh, image, supposed(statement, meant, begin, sender=who.domain), meant)
     if found.refusal is not None and not found.by_governor:
         raise found.refusal
     if found.warning is not None:
@@ -166,7 +166,7 @@ def _direct(options: SubmitOptions, name: str, kind: type[StatementIntent], reas
 
 def _standing(options: SubmitOptions, name: str) -> tuple[Mesh, Statement]:
     mesh = Mesh()
-    who = mesh.speaker(options.domain)
+    who = mesh.acting_as(options.domain)
     return mesh, lookup.statement(mesh.image(), identity(name, who.domain))
 
 
@@ -222,4 +222,4 @@ def _emit(
     make: Callable[[Meta], Intent] = lambda meta: kind(  # noqa: E731 - one intent, made of a meta
         meta=meta, statement=name, **fields
     )
-    return submit(mesh, mesh.speaker(options.domain), options, make, default=until).fields()
+    return submit(mesh, mesh.acting_as(options.domain), options, make, default=until).fields()

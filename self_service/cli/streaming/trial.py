@@ -208,7 +208,7 @@ class Trial:
 
     def _submit(self, suffix: str, kind: type[StatementIntent], **fields: Any) -> None:
         options = replace(self.options, until=Until.ACTIVE, wait=True)
-        who = self.mesh.speaker(options.domain)
+        who = self.mesh.acting_as(options.domain)
         submit(
             self.mesh,
             who,

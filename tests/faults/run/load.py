@@ -121,18 +121,18 @@ class Speaking(Pausable):
         self.said: list[Said] = []
 
     def once(self) -> None:
-        speaker, make = next(self._intents)
+        sender, make = next(self._intents)
         intent = make()
-        receipt = self._acknowledged(speaker, intent)
+        receipt = self._acknowledged(sender, intent)
         if receipt is not None:
             self.said.append(Said(receipt.id, receipt.offset, intent.type_name(), time.monotonic()))
         self._over.wait(PAUSE_S)
 
-    def _acknowledged(self, speaker: Domain, intent: Intent) -> Receipt | None:
+    def _acknowledged(self, sender: Domain, intent: Intent) -> Receipt | None:
         """The very same event again and again: it may stand on the log already."""
         while not self._over.is_set():
             try:
-                return speaker.emitter.emit(intent)
+                return sender.emitter.emit(intent)
             except InfrastructureError:
                 self._over.wait(0.2)
         return None

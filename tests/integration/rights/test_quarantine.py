@@ -82,15 +82,15 @@ def test_a_domain_in_quarantine_can_do_nothing_until_its_release(owner: Domain, 
 
 def test_who_was_refused_speaks_as_soon_as_the_right_is_back(kit: Mesh) -> None:
     """The client remembers a refusal for a moment; a service is not to be refused by that."""
-    speaker = kit.register_domain("speaker")
+    sender = kit.register_domain("sender")
     login = kit.admin_login("east")
-    writer = intents_login(speaker.name)
+    writer = intents_login(sender.name)
     denial = Acl(writer, "write", "topic", "mesh.governance", denies=True)
     kafka_acls.made(login, denial)
 
     def refused() -> bool:
         try:
-            speaker.say(ApplicationRegistered, application=f"{speaker.name}.{fresh('app')}")
+            sender.say(ApplicationRegistered, application=f"{sender.name}.{fresh('app')}")
         except RefusedError:
             return True
         return False

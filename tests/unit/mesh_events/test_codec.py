@@ -79,7 +79,7 @@ def test_the_wire_format_is_a_zero_the_schema_id_and_avro() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "speaker", "fields", "place"),
+    ("kind", "sender", "fields", "place"),
     [
         (
             intents.AccessRequested,
@@ -102,10 +102,10 @@ def test_the_wire_format_is_a_zero_the_schema_id_and_avro() -> None:
     ],
 )
 def test_a_text_that_utf_8_cannot_hold_is_refused(
-    kind: type[Event], speaker: str, fields: dict[str, Any], place: str
+    kind: type[Event], sender: str, fields: dict[str, Any], place: str
 ) -> None:
     """Such as an argument of a command line in another encoding."""
-    event = LOG.make(kind, speaker, **fields)
+    event = LOG.make(kind, sender, **fields)
     with pytest.raises(InvalidValueError, match=rf"^{kind.__name__}: {place} has half of") as told:
         sign(event, key("west"))
     assert str(told.value).encode()

@@ -19,46 +19,46 @@ ASKED, DENIED, GRANTED = "<west.two's request>", "<north.two's request>", "<west
 
 
 class Refusal(NamedTuple):
-    """What `speaker` says with `fields` is refused with `code`."""
+    """What `sender` says with `fields` is refused with `code`."""
 
     code: str
-    speaker: str
+    sender: str
     kind: type[Event]
     fields: dict[str, Any]
 
 
 def _identity() -> list[Refusal]:
-    def cluster(code: str, speaker: str = "mesh", **changes: Any) -> Refusal:
+    def cluster(code: str, sender: str = "mesh", **changes: Any) -> Refusal:
         fields = {**story.cluster("third"), **changes}
-        return Refusal(code, speaker, intents.ClusterRegistered, fields)
+        return Refusal(code, sender, intents.ClusterRegistered, fields)
 
-    def domain(code: str, speaker: str = "mesh", **changes: Any) -> Refusal:
+    def domain(code: str, sender: str = "mesh", **changes: Any) -> Refusal:
         fields = {**story.domain("south", "east"), **changes}
-        return Refusal(code, speaker, intents.DomainRegistered, fields)
+        return Refusal(code, sender, intents.DomainRegistered, fields)
 
-    def added(code: str, speaker: str, name: str, public: str, proof: str = "") -> Refusal:
+    def added(code: str, sender: str, name: str, public: str, proof: str = "") -> Refusal:
         fields = {"domain": name, "public_key": public, "proof": proof}
-        return Refusal(code, speaker, intents.KeyRegistered, fields)
+        return Refusal(code, sender, intents.KeyRegistered, fields)
 
-    def ended(code: str, speaker: str, name: str, public: str, reason: str = "lost") -> Refusal:
+    def ended(code: str, sender: str, name: str, public: str, reason: str = "lost") -> Refusal:
         fields = {"domain": name, "public_key": public, "reason": reason}
-        return Refusal(code, speaker, intents.KeyRevoked, fields)
+        return Refusal(code, sender, intents.KeyRevoked, fields)
 
-    def freeze(code: str, speaker: str, name: str, **changes: Any) -> Refusal:
+    def freeze(code: str, sender: str, name: str, **changes: Any) -> Refusal:
         tomorrow = at(EPOCH_MS + 86_400_000)
         fields = {"domain": name, "until": tomorrow, "reason": "stolen key", **changes}
-        return Refusal(code, speaker, intents.DomainFrozen, fields)
+        return Refusal(code, sender, intents.DomainFrozen, fields)
 
-    def thaw(code: str, speaker: str, name: str, reason: str = "over") -> Refusal:
+    def thaw(code: str, sender: str, name: str, reason: str = "over") -> Refusal:
         fields = {"domain": name, "reason": reason}
-        return Refusal(code, speaker, intents.DomainThawed, fields)
+        return Refusal(code, sender, intents.DomainThawed, fields)
 
-    def application(code: str, name: str, speaker: str = "west") -> Refusal:
-        return Refusal(code, speaker, intents.ApplicationRegistered, {"application": name})
+    def application(code: str, name: str, sender: str = "west") -> Refusal:
+        return Refusal(code, sender, intents.ApplicationRegistered, {"application": name})
 
-    def login(code: str, speaker: str, principal: str, where: str) -> Refusal:
+    def login(code: str, sender: str, principal: str, where: str) -> Refusal:
         fields = {"principal": principal, "cluster": where}
-        return Refusal(code, speaker, intents.CredentialsRequested, fields)
+        return Refusal(code, sender, intents.CredentialsRequested, fields)
 
     fresh, east, root = (key(name).public for name in ("fresh", "east", "root"))
     own_registry = {
@@ -129,9 +129,9 @@ def _identity() -> list[Refusal]:
         thaw("missing_text", "mesh", "east", reason=""),
         thaw("not_frozen", "mesh", "east"),
         *(
-            Refusal(code, speaker, kind, {"domain": name, "reason": reason})
+            Refusal(code, sender, kind, {"domain": name, "reason": reason})
             for kind in (intents.DomainQuarantined, intents.DomainReleased)
-            for code, speaker, name, reason in (
+            for code, sender, name, reason in (
                 ("operators_only", "east", "east", "so"),
                 ("unknown_domain", "mesh", "mesh", "so"),
                 ("missing_text", "mesh", "east", ""),
@@ -154,13 +154,13 @@ def _identity() -> list[Refusal]:
 
 
 def _catalog() -> list[Refusal]:
-    def publish(code: str, speaker: str = "east", **changes: Any) -> Refusal:
+    def publish(code: str, sender: str = "east", **changes: Any) -> Refusal:
         fresh = {"product": "east.orders", "topic": "east.orders", **changes}
-        return Refusal(code, speaker, intents.ProductPublished, story.product(**fresh))
+        return Refusal(code, sender, intents.ProductPublished, story.product(**fresh))
 
-    def update(code: str, speaker: str = "east", **changes: Any) -> Refusal:
+    def update(code: str, sender: str = "east", **changes: Any) -> Refusal:
         fields = {"product": story.PRODUCT, **changes}
-        return Refusal(code, speaker, intents.ProductUpdated, fields)
+        return Refusal(code, sender, intents.ProductUpdated, fields)
 
     described: list[tuple[str, dict[str, Any]]] = [
         ("missing_text", {"description": " "}),
@@ -206,13 +206,13 @@ def _catalog() -> list[Refusal]:
 
 
 def _access() -> list[Refusal]:
-    def ask(code: str, speaker: str = "west", **changes: Any) -> Refusal:
-        fields = {"product": "east.more", "application": f"{speaker}.app", "reason": "r"}
-        return Refusal(code, speaker, intents.AccessRequested, {**fields, **changes})
+    def ask(code: str, sender: str = "west", **changes: Any) -> Refusal:
+        fields = {"product": "east.more", "application": f"{sender}.app", "reason": "r"}
+        return Refusal(code, sender, intents.AccessRequested, {**fields, **changes})
 
-    def answer(code: str, kind: type[Event], speaker: str, asked: str, **changes: Any) -> Refusal:
+    def answer(code: str, kind: type[Event], sender: str, asked: str, **changes: Any) -> Refusal:
         fields = {"product": story.PRODUCT, "request": asked, "reason": "r", **changes}
-        return Refusal(code, speaker, kind, fields)
+        return Refusal(code, sender, kind, fields)
 
     grant, deny, revoke = intents.AccessGranted, intents.AccessDenied, intents.AccessRevoked
     return [
@@ -245,9 +245,9 @@ def _access() -> list[Refusal]:
 
 
 def _links() -> list[Refusal]:
-    def link(code: str, kind: type[Event], speaker: str, **changes: Any) -> Refusal:
+    def link(code: str, kind: type[Event], sender: str, **changes: Any) -> Refusal:
         fields = {"product": story.PRODUCT, "cluster": "west", **changes}
-        return Refusal(code, speaker, kind, fields)
+        return Refusal(code, sender, kind, fields)
 
     on_links = (intents.LinkPaused, intents.LinkResumed, intents.LinkDeleted)
     return [
@@ -262,16 +262,16 @@ def _links() -> list[Refusal]:
 
 
 def _statements() -> list[Refusal]:
-    def add(code: str, speaker: str = "east", **changes: Any) -> Refusal:
+    def add(code: str, sender: str = "east", **changes: Any) -> Refusal:
         fresh = {"statement": "east.other", "destination": "east.other", **changes}
-        return Refusal(code, speaker, statements.StatementAdded, story.statement(**fresh))
+        return Refusal(code, sender, statements.StatementAdded, story.statement(**fresh))
 
-    def update(code: str, speaker: str = "east", **changes: Any) -> Refusal:
+    def update(code: str, sender: str = "east", **changes: Any) -> Refusal:
         fields = {"statement": story.STATEMENT, "sql": "SELECT 1", "stream": "east.users"}
-        return Refusal(code, speaker, statements.StatementUpdated, {**fields, **changes})
+        return Refusal(code, sender, statements.StatementUpdated, {**fields, **changes})
 
-    def direct(code: str, kind: type[Event], speaker: str = "east", **changes: Any) -> Refusal:
-        return Refusal(code, speaker, kind, {"statement": story.STATEMENT, **changes})
+    def direct(code: str, kind: type[Event], sender: str = "east", **changes: Any) -> Refusal:
+        return Refusal(code, sender, kind, {"statement": story.STATEMENT, **changes})
 
     directions = (
         statements.StatementStopped,
@@ -331,9 +331,9 @@ BEATS, OF_BEATS = {"heartbeat.interval.ms": "10000"}, r"east\.__heartbeat\..*"
 
 
 def _connectors() -> list[Refusal]:
-    def add(code: str, speaker: str = "east", **changes: Any) -> Refusal:
+    def add(code: str, sender: str = "east", **changes: Any) -> Refusal:
         fresh = {"connector": "east.other", "more": {"table.include.list": "public.t"}, **changes}
-        return Refusal(code, speaker, connectors.ConnectorAdded, story.connector(**fresh))
+        return Refusal(code, sender, connectors.ConnectorAdded, story.connector(**fresh))
 
     def add_with(code: str, **more: str) -> Refusal:
         named = {name.replace("_", "."): value for name, value in more.items()}
@@ -349,11 +349,11 @@ def _connectors() -> list[Refusal]:
         config = {"connector.class": "some.Sink", "topics": "east.users", **more}
         return add(code, more={}, config=config)
 
-    def update(code: str, speaker: str = "east", **changes: Any) -> Refusal:
-        return Refusal(code, speaker, connectors.ConnectorUpdated, story.connector(**changes))
+    def update(code: str, sender: str = "east", **changes: Any) -> Refusal:
+        return Refusal(code, sender, connectors.ConnectorUpdated, story.connector(**changes))
 
-    def direct(code: str, kind: type[Event], speaker: str = "east", **changes: Any) -> Refusal:
-        return Refusal(code, speaker, kind, {"connector": story.CONNECTOR, **changes})
+    def direct(code: str, kind: type[Event], sender: str = "east", **changes: Any) -> Refusal:
+        return Refusal(code, sender, kind, {"connector": story.CONNECTOR, **changes})
 
     directions = (
         connectors.ConnectorStopped,

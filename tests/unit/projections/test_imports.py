@@ -92,7 +92,7 @@ def refuse(*_, **__):
 socket.socket.__init__ = refuse
 socket.create_connection = refuse
 import mesh_events.codec, mesh_events.vocabulary
-import projections.replay, projections.deciding.decide, projections.deciding.consequences
+import projections.replay, projections.deciding.decide, projections.deciding.derived
 import projections.rows, projections.checksum
 heavy = {"confluent_kafka", "faust", "aiokafka", "pyspark", "structlog", "requests", "typer"}
 print(sorted(heavy & set(sys.modules)))

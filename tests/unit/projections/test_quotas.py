@@ -81,8 +81,8 @@ def start(log: MemoryLog, **bounds: int) -> None:
 
 
 def make(log: MemoryLog, kind: Kind, name: str, **changes: Any) -> int:
-    event, speaker, fields = MADE[kind](log, name)
-    return log.say(event, speaker, **{**fields, **changes})
+    event, sender, fields = MADE[kind](log, name)
+    return log.say(event, sender, **{**fields, **changes})
 
 
 def verdict(log: MemoryLog, kind: Kind, name: str) -> Verdict:

@@ -16,8 +16,8 @@ from tests import sample_history as story
 from tests.memory_log import Fails, MemoryLog, Never, key
 from tests.unit.projections.refusals import ASKED, DENIED, GRANTED, REFUSALS, Refusal
 
-OWN_SPEAKERS = {"mesh": "operator", "governor": "governor", "controller": "controller"}
-"""Speakers of the reserved domain, by the key with which they sign."""
+OWN_SENDERS = {"mesh": "operator", "governor": "governor", "controller": "controller"}
+"""Senders of the reserved domain, by the key with which they sign."""
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +29,8 @@ def mesh() -> tuple[MemoryLog, dict[str, str]]:
         intents.ProductPublished, "east", **story.product(product="east.more", topic="east.more")
     )
     for application in ("west.two", "north.two", "east.app"):
-        speaker = application.partition(".")[0]
-        log.say(intents.ApplicationRegistered, speaker, application=application)
+        sender = application.partition(".")[0]
+        log.say(intents.ApplicationRegistered, sender, application=application)
     granted = story.granted(log)
     story.granted(log, "north")
     asked, denied = (ask(log, name) for name in ("west.two", "north.two"))
@@ -46,22 +46,22 @@ def mesh() -> tuple[MemoryLog, dict[str, str]]:
 
 
 def ask(log: MemoryLog, application: str) -> str:
-    speaker = application.partition(".")[0]
+    sender = application.partition(".")[0]
     fields = {"product": story.PRODUCT, "application": application, "reason": "r"}
-    event = log.make(intents.AccessRequested, speaker, **fields)
-    log.append(event, by=speaker)
+    event = log.make(intents.AccessRequested, sender, **fields)
+    log.append(event, by=sender)
     log.govern()
     return event.meta.id
 
 
-def judged(log: MemoryLog, speaker: str, kind: type[Event], fields: dict[str, Any]) -> Verdict:
+def judged(log: MemoryLog, sender: str, kind: type[Event], fields: dict[str, Any]) -> Verdict:
     """What would be decided if it were said now; the log stays as it is for the next test."""
     branch = MemoryLog(founded=False)
     branch.records, branch.now = list(log.records), log.now
     branch._folded = len(log.records), log.image
-    domain = MESH_DOMAIN if speaker in OWN_SPEAKERS else speaker
+    domain = MESH_DOMAIN if sender in OWN_SENDERS else sender
     event = branch.make(kind, domain, **fields)
-    offset = branch.append(event, by=OWN_SPEAKERS.get(speaker, speaker))
+    offset = branch.append(event, by=OWN_SENDERS.get(sender, sender))
     image = branch.image
     return decide(image, image.intents.undecided[offset], branch.now)
 
@@ -72,7 +72,7 @@ def test_a_refusal_names_its_code_and_a_reason(
 ) -> None:
     log, ids = mesh
     fields = {name: _known(ids, value) for name, value in case.fields.items()}
-    verdict = judged(log, case.speaker, case.kind, fields)
+    verdict = judged(log, case.sender, case.kind, fields)
     assert isinstance(verdict, Rejected), verdict
     assert verdict.code == case.code, verdict.reason
     assert len(verdict.reason) > 10
@@ -127,44 +127,44 @@ ACCEPTED: list[tuple[str, type[Event], dict[str, Any]]] = [
     ),
     *(
         (
-            speaker,
+            sender,
             intents.AccessRevoked,
             {"product": story.PRODUCT, "request": GRANTED, "reason": "r"},
         )
-        for speaker in ("east", "west")
+        for sender in ("east", "west")
     ),
     *(
-        (speaker, kind, LINKED)
-        for speaker in ("east", "west", "mesh")
+        (sender, kind, LINKED)
+        for sender in ("east", "west", "mesh")
         for kind in (intents.LinkPaused, intents.LinkDeleted)
     ),
     *(
-        (speaker, kind, {"statement": story.STATEMENT})
-        for speaker in ("east", "mesh")
+        (sender, kind, {"statement": story.STATEMENT})
+        for sender in ("east", "mesh")
         for kind in (statements.StatementStopped, statements.StatementDeleted)
     ),
     *(
-        (speaker, kind, {"connector": story.CONNECTOR})
-        for speaker in ("east", "mesh")
+        (sender, kind, {"connector": story.CONNECTOR})
+        for sender in ("east", "mesh")
         for kind in (connectors.ConnectorStopped, connectors.ConnectorDeleted)
     ),
 ]
 
 
-@pytest.mark.parametrize(("speaker", "kind", "fields"), ACCEPTED)
+@pytest.mark.parametrize(("sender", "kind", "fields"), ACCEPTED)
 def test_what_is_in_order_is_accepted(
     mesh: tuple[MemoryLog, dict[str, str]],
-    speaker: str,
+    sender: str,
     kind: type[Event],
     fields: dict[str, Any],
 ) -> None:
     log, ids = mesh
     known = {name: _known(ids, value) for name, value in fields.items()}
-    assert judged(log, speaker, kind, known) == Accepted()
+    assert judged(log, sender, kind, known) == Accepted()
 
 
 @pytest.mark.parametrize(
-    ("speaker", "kind", "fields", "checks"),
+    ("sender", "kind", "fields", "checks"),
     [
         ("mesh", intents.ClusterRegistered, story.cluster("third"), ("cluster_reachable",)),
         ("mesh", intents.ClusterRegistered, story.cluster("east"), ("cluster_reachable",)),
@@ -235,14 +235,14 @@ def test_what_is_in_order_is_accepted(
 )
 def test_what_needs_the_world_waits_for_its_checks(
     mesh: tuple[MemoryLog, dict[str, str]],
-    speaker: str,
+    sender: str,
     kind: type[Event],
     fields: dict[str, Any],
     checks: tuple[str, ...],
 ) -> None:
     log, ids = mesh
     known = {name: _known(ids, value) for name, value in fields.items()}
-    assert judged(log, speaker, kind, known) == Waiting(checks)
+    assert judged(log, sender, kind, known) == Waiting(checks)
 
 
 def test_a_grant_on_a_shared_cluster_needs_no_check() -> None:
@@ -328,7 +328,7 @@ NOT_IN_THE_TABLE = {
     "connector_deleting",
     "quota_exceeded",
 }
-"""Need another state: see the tests below, of consequences, quarantine, freeze and quotas."""
+"""Need another state: see the tests below, of derived_intents, quarantine, freeze and quotas."""
 
 
 def test_a_paused_link_cannot_be_paused_again_but_resumed() -> None:
@@ -348,19 +348,19 @@ def test_the_owner_may_pause_what_a_reader_paused_and_the_operator_what_is_not_h
     story.published(log)
     story.granted(log)
     may_pause = {"west": True, "east": True, "mesh": True}
-    for speaker, then in {
+    for sender, then in {
         "west": {"west": False, "east": True, "mesh": True},
         "east": {"west": False, "east": False, "mesh": True},
         "mesh": {"west": False, "east": False, "mesh": False},
     }.items():
         for one, may in may_pause.items():
             found = judged(log, one, intents.LinkPaused, LINKED)
-            assert (found == Accepted()) is may, (speaker, one)
+            assert (found == Accepted()) is may, (sender, one)
             assert may or getattr(found, "code", "") == "not_running"
-        event = log.make(intents.LinkPaused, speaker, **LINKED)
-        log.append(event, by=OWN_SPEAKERS.get(speaker, speaker))
+        event = log.make(intents.LinkPaused, sender, **LINKED)
+        log.append(event, by=OWN_SENDERS.get(sender, sender))
         log.govern()
-        assert log.image.links["east.users@west"].paused_by == speaker
+        assert log.image.links["east.users@west"].paused_by == sender
         may_pause = then
     assert log.image.links["east.users@west"].held
 
@@ -371,9 +371,9 @@ def test_a_removed_link_can_be_restored_by_either_side() -> None:
     story.granted(log)
     log.say(intents.LinkDeleted, "east", **LINKED)
     log.govern()
-    for speaker in ("east", "west"):
-        assert judged(log, speaker, intents.LinkCreated, LINKED) == Accepted()
-        gone = judged(log, speaker, intents.LinkPaused, LINKED)
+    for sender in ("east", "west"):
+        assert judged(log, sender, intents.LinkCreated, LINKED) == Accepted()
+        gone = judged(log, sender, intents.LinkPaused, LINKED)
         assert isinstance(gone, Rejected)
         assert gone.code == "link_deleted"
 

@@ -25,6 +25,9 @@ RETIRED = {
     "Layered": "OverlayMap",
     "Paired": "PairsMapping",
     "PaperLog": "MemoryLog",
+    "speaker": "signer",
+    "enact": "apply_accepted",
+    "Consequent": "DerivedIntents",
 }
 """Retired word -> the one to use; a capital is asked for where the word has another meaning."""
 ENDS = (".py", ".md", ".scala", ".avsc", ".sh")

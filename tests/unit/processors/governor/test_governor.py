@@ -39,11 +39,11 @@ from tests.memory_log import MemoryLog, Never, at, key
 class PaperWriter:
     """Appends under the governor's key to a log in memory."""
 
-    def __init__(self, log: MemoryLog, speaker: str = "governor") -> None:
-        self._log, self._speaker, self.key = log, speaker, key(speaker)
+    def __init__(self, log: MemoryLog, sender: str = "governor") -> None:
+        self._log, self._sender, self.key = log, sender, key(sender)
 
     def append(self, event: Event) -> Receipt:
-        return Receipt(event.meta.id, self._log.append(event, by=self._speaker))
+        return Receipt(event.meta.id, self._log.append(event, by=self._sender))
 
     def append_record(self, event: Event) -> Record:
         return self.append_records([event])[0]
@@ -592,7 +592,7 @@ class Meanwhile:
 
 @pytest.mark.parametrize(
     "place",
-    ["_consequences.folded", "_queue", "_samples.add", "metrics.folded", "watch.took"],
+    ["_derived.folded", "_queue", "_samples.add", "metrics.folded", "watch.took"],
 )
 @pytest.mark.parametrize("what", ["intent", "garbage", "consequence"])
 def test_a_step_beside_the_fold_finds_all_that_its_image_calls_for(

@@ -17,8 +17,8 @@ from mesh_events.record import Entry
 from mesh_events.statements import STATEMENT_INTENTS
 from processors.governor.decision import Basis, decision_on
 from projections.connectors.settings import COMMON, JDBC_SINK, OF_SINKS, OF_SOURCES, POSTGRES
-from projections.deciding.consequences import consequences
 from projections.deciding.decide import decide
+from projections.deciding.derived import derived_intents
 from projections.deciding.speculation import decided
 from projections.deciding.verdict import Accepted, Waiting
 from projections.fold import apply
@@ -38,7 +38,7 @@ WORDY: list[type[Intent]] = [
     statements.StatementAdded,
 ]
 """Whose rules read the most."""
-SPEAKERS = {name: name for name in ("east", "west", "north")} | {
+SENDERS = {name: name for name in ("east", "west", "north")} | {
     "operator": MESH_DOMAIN,
     "governor": MESH_DOMAIN,
 }
@@ -103,8 +103,8 @@ def scene() -> tuple[MemoryLog, Mapping[str, str]]:
     log = MemoryLog()
     story.published(log)
     for application in ("west.two", "north.two", "east.app"):
-        speaker = application.partition(".")[0]
-        log.say(intents.ApplicationRegistered, speaker, application=application)
+        sender = application.partition(".")[0]
+        log.say(intents.ApplicationRegistered, sender, application=application)
     granted, asked = story.granted(log), story.request(log, "north")
     log.say(statements.StatementAdded, "east", **story.statement())
     log.say(connectors.ConnectorAdded, "east", **story.connector())
@@ -177,9 +177,9 @@ def seeds() -> dict[type[Intent], list[Said]]:
         known = {
             name: ids.get(v, v) if isinstance(v, str) else v for name, v in case.fields.items()
         }
-        speaker = "operator" if case.speaker == "mesh" else case.speaker
-        if speaker in SPEAKERS and case.kind in found:
-            found[case.kind].append((speaker, case.kind, known))
+        sender = "operator" if case.sender == "mesh" else case.sender
+        if sender in SENDERS and case.kind in found:
+            found[case.kind].append((sender, case.kind, known))
     return found
 
 
@@ -213,8 +213,8 @@ def said(draw: st.DrawFn) -> tuple[str, Intent]:
         is_text = kind.model_fields[name].annotation in (str, str | None)
         fields[name] = draw(TEXTS) if is_text and draw(st.booleans()) else getattr(wild, name)
     if draw(st.integers(0, 9)) == 0:
-        signer = draw(st.sampled_from([*SPEAKERS]))
-    about = meta(SPEAKERS[signer], uuid7(log.now, 9), log.now)
+        signer = draw(st.sampled_from([*SENDERS]))
+    about = meta(SENDERS[signer], uuid7(log.now, 9), log.now)
     if draw(st.integers(0, 9)) == 0:
         part = draw(st.sampled_from([*Meta.model_fields]))
         about = about.model_copy(update={part: getattr(wild.meta, part)})
@@ -245,7 +245,7 @@ def judged(image: Image, now: int, signer: str, intent: Intent, *, passes: bool)
     after = decided(image, decision, key("governor").public)
     assert offset not in after.intents.undecided
     list(touched_rows(after))
-    consequences(after, "paper/1")
+    derived_intents(after, "paper/1")
     return verdict
 
 
@@ -264,5 +264,5 @@ def test_what_the_tries_begin_with_is_accepted(one: Said) -> None:
     """Else they would all end at the first refusal, and nothing be carried out."""
     log, _ = scene()
     signer, kind, fields = one
-    event = log.make(kind, SPEAKERS[signer], **fields)
+    event = log.make(kind, SENDERS[signer], **fields)
     assert judged(log.image, log.now, signer, event, passes=True) == Accepted()

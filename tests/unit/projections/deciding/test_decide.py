@@ -1,4 +1,4 @@
-"""Deciding one record: can it be trusted, is it new, may the speaker speak, how long to wait."""
+"""Deciding one record: can it be trusted, is it new, may the sender speak, how long to wait."""
 
 import uuid
 from dataclasses import replace
@@ -73,9 +73,9 @@ def test_a_domain_revoked_key_ends_what_still_waits(log: MemoryLog) -> None:
     assert log.image.links[story.LINK].desired == "RUNNING"
 
 
-@pytest.mark.parametrize("speaker", ["west", "mesh", "nobody", ""])
-def test_a_key_speaks_for_its_own_domain_only(log: MemoryLog, speaker: str) -> None:
-    offset = log.append(pause(log, domain=speaker), by="east")
+@pytest.mark.parametrize("sender", ["west", "mesh", "nobody", ""])
+def test_a_key_speaks_for_its_own_domain_only(log: MemoryLog, sender: str) -> None:
+    offset = log.append(pause(log, domain=sender), by="east")
     assert code(log.verdict(offset)) == "not_your_domain"
 
 
@@ -83,7 +83,7 @@ FREEZE = {"domain": "mesh", "until": at(EPOCH_MS + 86_400_000), "reason": "silen
 REVOCATION = {"domain": "east", "public_key": key("east").public, "reason": "lost"}
 
 
-@pytest.mark.parametrize("speaker", ["controller", "governor"])
+@pytest.mark.parametrize("sender", ["controller", "governor"])
 @pytest.mark.parametrize(
     ("kind", "fields"),
     [
@@ -95,9 +95,9 @@ REVOCATION = {"domain": "east", "public_key": key("east").public, "reason": "los
     ],
 )
 def test_the_keys_of_the_worker_ask_for_nothing_but_what_follows_from_the_state(
-    log: MemoryLog, speaker: str, kind: type[Event], fields: dict[str, object]
+    log: MemoryLog, sender: str, kind: type[Event], fields: dict[str, object]
 ) -> None:
-    offset = log.append(log.make(kind, "mesh", **fields), by=speaker)
+    offset = log.append(log.make(kind, "mesh", **fields), by=sender)
     assert code(log.verdict(offset)) == "wrong_role"
 
 
@@ -133,12 +133,12 @@ def test_a_domain_cannot_speak_as_a_part_of_the_mesh(log: MemoryLog, actor: str)
         "ana\u0301",
     ],
 )
-@pytest.mark.parametrize("speaker", ["east", "operator"])
+@pytest.mark.parametrize("sender", ["east", "operator"])
 def test_an_actor_has_letters_that_look_like_no_others(
-    log: MemoryLog, actor: str, speaker: str
+    log: MemoryLog, actor: str, sender: str
 ) -> None:
-    domain = "mesh" if speaker == "operator" else speaker
-    offset = log.append(pause(log, actor=actor, domain=domain), by=speaker)
+    domain = "mesh" if sender == "operator" else sender
+    offset = log.append(pause(log, actor=actor, domain=domain), by=sender)
     verdict = log.verdict(offset)
     assert code(verdict) == "invalid_actor"
     reason = verdict.reason  # type: ignore[union-attr]

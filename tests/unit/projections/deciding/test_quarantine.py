@@ -4,7 +4,7 @@ import pytest
 
 from mesh_events import facts, intents
 from projections.access import State
-from projections.deciding.consequences import consequences
+from projections.deciding.derived import derived_intents
 from projections.deciding.verdict import Accepted, Rejected, Verdict
 from tests import sample_history as story
 from tests.memory_log import MemoryLog
@@ -139,9 +139,9 @@ def test_no_copy_is_begun_for_who_is_cut_off(log: MemoryLog) -> None:
     )
     log.accept(offset)
     log.accept(log.operator(intents.DomainQuarantined, domain="west", reason="to be looked at"))
-    assert consequences(log.image, "paper/1") == []
+    assert derived_intents(log.image, "paper/1") == []
     log.accept(log.operator(intents.DomainReleased, domain="west", reason="new keys"))
-    assert [one.type_name() for one in consequences(log.image, "paper/1")] == ["LinkCreated"]
+    assert [one.type_name() for one in derived_intents(log.image, "paper/1")] == ["LinkCreated"]
 
 
 def test_its_own_rights_are_reported_gone_and_back_by_generation(log: MemoryLog) -> None:
@@ -191,10 +191,10 @@ def test_it_is_about_one_domain(
 
 
 def test_only_the_operator_cuts_off_and_releases_each_once(log: MemoryLog) -> None:
-    def said(kind: type[intents.Intent], speaker: str) -> str:
-        if speaker == "operator":
+    def said(kind: type[intents.Intent], sender: str) -> str:
+        if sender == "operator":
             return code(log.verdict(log.operator(kind, domain="west", reason="so")))
-        return code(log.verdict(log.say(kind, speaker, domain="west", reason="so")))
+        return code(log.verdict(log.say(kind, sender, domain="west", reason="so")))
 
     quarantined, released = intents.DomainQuarantined, intents.DomainReleased
     assert said(released, "operator") == "not_quarantined"

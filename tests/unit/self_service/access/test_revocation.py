@@ -96,7 +96,7 @@ def test_the_command_lists_what_is_left_and_the_next_step(monkeypatch: pytest.Mo
     revoked(log)
     said = SimpleNamespace(fields=lambda: {"decision": "accepted"}, image=None)
     monkeypatch.setattr(Mesh, "image", lambda *_: log.image)
-    monkeypatch.setattr(Mesh, "speaker", lambda *_: SimpleNamespace(domain="east"))
+    monkeypatch.setattr(Mesh, "acting_as", lambda *_: SimpleNamespace(domain="east"))
     monkeypatch.setattr(submitting, "submit", lambda *_, **__: said)
     words = ["access", "revoke", str(grant.offset), "-r", "over", "-d", "east"]
     done = CliRunner().invoke(app, [*words, "-o", "json"])

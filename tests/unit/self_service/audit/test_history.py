@@ -13,7 +13,7 @@ from projections.replay import fold, replay
 from self_service.cli.access import explanation
 from self_service.cli.audit import log as audit_log
 from self_service.cli.audit import trace
-from self_service.cli.audit.history import Step, consequences, conversation, find, read, steps
+from self_service.cli.audit.history import Step, conversation, effects, find, read, steps
 from self_service.cli.audit.log import COLUMNS, Filter, subject
 from self_service.cli.audit.trace import items
 from self_service.cli.framework.exits import NotFoundError, UsageError
@@ -123,7 +123,7 @@ def test_each_record_of_a_range_knows_its_own_code_and_its_decision(log: MemoryL
     assert every[unknown].decided_at == decision
     assert "1 garbage, 1 unknown_key" in every[decision].detail
     assert subject(every[decision], {}) == f"records {garbage} to {unknown}"
-    path = consequences(every, find(every, f"#{unknown}"))
+    path = effects(every, find(every, f"#{unknown}"))
     assert [one.offset for one in path] == [unknown, decision]
 
 
@@ -142,7 +142,7 @@ def test_a_grants_consequences_lead_to_rights_and_copy_and_no_further(log: Memor
     story.settle(log)
     every = steps(log.records)
     grant = next(one for one in every if one.type == "AccessGranted")
-    found = types(consequences(every, grant))
+    found = types(effects(every, grant))
     assert found[:2] == ["AccessGranted", "CheckPassed"]
     assert sorted(found[2:]) == sorted(
         ["IntentAccepted", "LinkCreated", "IntentAccepted", "AclApplied", "LinkActivated"]
@@ -156,7 +156,7 @@ def test_a_revocations_consequences_lead_to_the_purged_copy(log: MemoryLog) -> N
     story.settle(log)
     every = steps(log.records)
     revocation = next(one for one in every if one.type == "AccessRevoked")
-    found = types(consequences(every, revocation))
+    found = types(effects(every, revocation))
     assert found[0] == "AccessRevoked"
     assert {"AclRemoved", "LinkDeleted", "LinkStopped", "CopyPurged"} <= set(found)
     assert "LinkActivated" not in found
@@ -345,7 +345,7 @@ def test_an_id_that_the_mesh_derives_means_the_intent_of_the_mesh(log: MemoryLog
     grant = next(one for one in every if one.type == "AccessGranted")
     late = repeat(log, derived)
     log.govern()
-    found = [one.offset for one in consequences(steps(log.records), grant)]
+    found = [one.offset for one in effects(steps(log.records), grant)]
     assert created.offset in found
     assert not {spoof, late} & set(found)
 
@@ -428,7 +428,7 @@ def test_a_copy_of_what_the_mesh_has_said_is_no_news(log: MemoryLog) -> None:
     assert conversation(after, start, {"east", "west"}) == explained
     for one in after[len(before) :]:
         assert one in conversation(after, one)
-        assert consequences(after, one)[0] is one
+        assert effects(after, one)[0] is one
 
 
 def test_who_claims_to_be_another_domain_is_found_by_its_own_name(log: MemoryLog) -> None:
@@ -441,7 +441,7 @@ def test_who_claims_to_be_another_domain_is_found_by_its_own_name(log: MemoryLog
     found = [
         one for one in audit_log.items(history, wanted, whole=False) if one["offset"] == offset
     ]
-    assert [(one["domain"], one["speaker"]) for one in found] == [
+    assert [(one["domain"], one["sender"]) for one in found] == [
         ("east (signed by north)", "north")
     ]
 

@@ -22,7 +22,7 @@ class Unheard:
     def __init__(self, *, reached: bool, error: MeshError) -> None:
         self.reached, self.error = reached, error
 
-    def speaker(self, domain: str | None) -> str | None:
+    def acting_as(self, domain: str | None) -> str | None:
         return domain
 
     def require_governor(self) -> None:

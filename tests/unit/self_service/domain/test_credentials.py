@@ -107,7 +107,7 @@ def test_a_login_is_handed_out_at_home_and_where_else_there_is_one() -> None:
 
 
 class _NotAskedError(Exception):
-    """Raised by a mesh that is asked for a speaker, which is the first step to an intent."""
+    """Raised by a mesh that is asked for a sender, which is the first step to an intent."""
 
 
 class _PaperMesh:
@@ -116,7 +116,7 @@ class _PaperMesh:
         story.domains(log)
         self.image = lambda: log.image
 
-    def speaker(self, _: object) -> None:
+    def acting_as(self, _: object) -> None:
         raise _NotAskedError
 
 

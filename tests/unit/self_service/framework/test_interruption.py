@@ -161,7 +161,7 @@ def test_what_the_mesh_answers_behind_a_ctrl_c_is_told(
 def test_the_line_says_what_a_command_may_have_changed(
     arguments: tuple[str, ...], line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("image", "speaker", "log"):
+    for name in ("image", "acting_as", "log"):
         monkeypatch.setattr(Mesh, name, interrupt)
     assert told(*arguments) == line
 
@@ -215,7 +215,7 @@ def test_the_line_says_how_far_an_intent_has_come(
 ) -> None:
     outcome = SimpleNamespace(accepted=True, offset=8, code="", reason="")
     monkeypatch.setattr(Mesh, "image", lambda *_, **__: registered().image)
-    monkeypatch.setattr(Mesh, "speaker", lambda *_: SimpleNamespace(domain="west"))
+    monkeypatch.setattr(Mesh, "acting_as", lambda *_: SimpleNamespace(domain="west"))
     monkeypatch.setattr(Mesh, "emitter", lambda *_: Emitter(acknowledges=acknowledges))
     monkeypatch.setattr(submitting, "_outcome", (lambda *_: outcome) if accepted else interrupt)
     monkeypatch.setattr(submitting, "await_stage", interrupt)
@@ -237,7 +237,7 @@ def test_the_line_says_what_became_of_an_intent_whose_answer_is_being_written(
 ) -> None:
     outcome = SimpleNamespace(accepted=accepted, offset=8, code="name_taken", reason="")
     monkeypatch.setattr(Mesh, "image", lambda *_, **__: registered().image)
-    monkeypatch.setattr(Mesh, "speaker", lambda *_: SimpleNamespace(domain="west"))
+    monkeypatch.setattr(Mesh, "acting_as", lambda *_: SimpleNamespace(domain="west"))
     monkeypatch.setattr(Mesh, "emitter", lambda *_: Emitter(acknowledges=True))
     monkeypatch.setattr(submitting, "_outcome", lambda *_: outcome)
     monkeypatch.setattr(submitting, "await_stage", lambda *_: registered().image)

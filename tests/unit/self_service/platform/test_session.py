@@ -6,7 +6,7 @@ from mesh_events.errors import ConfigurationError, RefusedError
 from mesh_events.settings import key_path
 from mesh_events.signing import SigningKey
 from self_service.cli.framework.exits import ExitCode
-from self_service.cli.mesh.callers import OPERATOR, actor_id, current_domain, known_keys, speaker
+from self_service.cli.mesh.callers import OPERATOR, acting_as, actor_id, current_domain, known_keys
 from tests.unit.self_service.test_app import sdm
 
 
@@ -26,9 +26,9 @@ def with_keys(home: Path, *names: str) -> Path:
 def test_the_switched_domain_speaks_until_another_is_chosen(tmp_path: Path) -> None:
     home = with_keys(tmp_path, "east", "west")
     assert sdm("switch-domain", "east", home=home).exit_code == 0
-    assert speaker(home, None).domain == "east"
+    assert acting_as(home, None).domain == "east"
     assert sdm("switch-domain", "west", home=home).exit_code == 0
-    assert speaker(home, None).principal == "west"
+    assert acting_as(home, None).principal == "west"
 
 
 def test_an_option_wins_over_the_environment_and_that_over_the_choice(
@@ -38,7 +38,7 @@ def test_an_option_wins_over_the_environment_and_that_over_the_choice(
     sdm("switch-domain", "east", home=home)
     monkeypatch.setenv("SDM_DOMAIN", "north")
     assert current_domain(home) == "north"
-    assert speaker(home, "west").domain == "west"
+    assert acting_as(home, "west").domain == "west"
 
 
 def test_a_domain_without_a_key_here_cannot_be_chosen(tmp_path: Path) -> None:
@@ -49,13 +49,13 @@ def test_a_domain_without_a_key_here_cannot_be_chosen(tmp_path: Path) -> None:
     assert current_domain(home) is None
 
 
-def test_without_a_choice_an_intent_has_no_speaker(tmp_path: Path) -> None:
+def test_without_a_choice_an_intent_has_no_sender(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="sdm switch-domain"):
-        speaker(tmp_path, None)
+        acting_as(tmp_path, None)
 
 
 def test_mesh_is_the_operator(tmp_path: Path) -> None:
-    assert speaker(tmp_path, "mesh") == OPERATOR
+    assert acting_as(tmp_path, "mesh") == OPERATOR
 
 
 def test_the_keys_of_the_mesh_itself_are_no_domains(tmp_path: Path) -> None:

@@ -225,7 +225,7 @@ def test_a_name_of_no_domain_or_of_another_is_refused_before_anything_is_looked_
 ) -> None:
     log = log_of_west()
     meant = worded(log.image, "west", "INSERT INTO out SELECT ip FROM clicks", {}, None, None)
-    intent = supposed(name, meant, speaker="west")
+    intent = supposed(name, meant, sender="west")
     dry = dry_run(Mesh(tmp_path / "nowhere"), log.image, intent, meant)
     offset = log.say(statements.StatementAdded, "west", statement=name,
                      destination=intent.destination, **meant.fields())  # fmt: skip

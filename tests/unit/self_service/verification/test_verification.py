@@ -208,14 +208,14 @@ def test_a_usable_record_that_another_version_set_aside_is_told_apart(log: Memor
 
 
 @pytest.mark.parametrize(
-    ("speaker", "code"), [("stranger", "state_fault"), ("west", "accepted_untrusted")]
+    ("sender", "code"), [("stranger", "state_fault"), ("west", "accepted_untrusted")]
 )
 def test_an_accepted_record_of_a_key_without_effect_is_found(
-    log: MemoryLog, speaker: str, code: str
+    log: MemoryLog, sender: str, code: str
 ) -> None:
     """One that nobody knew when it arrived, and one that was revoked before the decision."""
     intent = log.make(intents.LinkPaused, "west", product=story.PRODUCT, cluster="west", reason="x")
-    offset = log.append(intent, by=speaker)
+    offset = log.append(intent, by=sender)
     lost = {"domain": "west", "public_key": key("west").public, "reason": "lost"}
     log.accept(log.operator(intents.KeyRevoked, **lost))
     decision = log.accept(offset)

@@ -6,9 +6,9 @@ import pytest
 
 from mesh_events import facts, intents
 from mesh_events.rows import LinkState
-from processors.governor import consequent
-from processors.governor.consequent import Consequent
-from projections.deciding.consequences import consequences
+from processors.governor import derived
+from processors.governor.derived import DerivedIntents
+from projections.deciding.derived import derived_intents
 from projections.fold import apply
 from projections.image import Image
 from projections.replay import entry_of
@@ -22,28 +22,28 @@ BY = "paper/1"
 
 @pytest.mark.parametrize("name", STORIES)
 def test_after_each_record_the_same_is_due_as_for_the_whole_state(name: str) -> None:
-    found, image = Consequent(), Image()
+    found, image = DerivedIntents(), Image()
     for record in STORIES[name]().records:
         before, image = image, apply(image, entry_of(record, image))
         found.folded(before, image)
-        assert found.due(image, BY) == consequences(image, BY)
+        assert found.due(image, BY) == derived_intents(image, BY)
 
 
 def test_whoever_asks_now_and_then_misses_nothing() -> None:
     chance = draws("asked")
     for make in STORIES.values():
-        found, image = Consequent(), Image()
+        found, image = DerivedIntents(), Image()
         for record in make().records:
             before, image = image, apply(image, entry_of(record, image))
             found.folded(before, image)
             if chance.random() < 0.1:
-                assert found.due(image, BY) == consequences(image, BY)
+                assert found.due(image, BY) == derived_intents(image, BY)
 
 
 def test_what_changed_behind_an_image_is_found_with_a_later_one() -> None:
     log = MemoryLog()
     story.published(log)
-    early, found = log.image, Consequent()
+    early, found = log.image, DerivedIntents()
     assert found.due(early, BY) == []
     asked = story.request(log)
     offset = log.say(intents.AccessGranted, "east", product=story.PRODUCT, request=asked)
@@ -61,11 +61,11 @@ def test_no_link_is_looked_at_that_did_not_change(monkeypatch: pytest.MonkeyPatc
     story.published(log)
     story.granted(log)
     story.settle(log)
-    found, looked = Consequent(), list[str]()
+    found, looked = DerivedIntents(), list[str]()
     found.due(log.image, BY)
-    real = consequent.of_link
+    real = derived.of_link
     monkeypatch.setattr(
-        consequent, "of_link", lambda image, name, by: looked.append(name) or real(image, name, by)
+        derived, "of_link", lambda image, name, by: looked.append(name) or real(image, name, by)
     )
     before = log.image
     log.say(intents.ProductUpdated, "east", product=story.PRODUCT, sla=1)
@@ -86,18 +86,18 @@ def replace_touched(image: Image) -> Image:
     return image._replace(touched=(("mesh.links", story.LINK),))
 
 
-def followed(log: MemoryLog, found: Consequent, image: Image) -> Image:
+def followed(log: MemoryLog, found: DerivedIntents, image: Image) -> Image:
     """Fold what stands behind an image; after each record the same is due as for all of it."""
     for record in log.records[image.offset + 1 :]:
         before, image = image, apply(image, entry_of(record, image))
         found.folded(before, image)
-        assert found.due(image, BY) == consequences(image, BY)
+        assert found.due(image, BY) == derived_intents(image, BY)
     return image
 
 
 def test_a_link_that_another_engine_has_let_go_is_due_by_that_report_alone() -> None:
     """No access changes with it: the grant stood on the log while the copy was being removed."""
-    log, found = MemoryLog(), Consequent()
+    log, found = MemoryLog(), DerivedIntents()
     story.published(log)
     asked = story.granted(log)
     story.settle(log)
@@ -128,7 +128,7 @@ def test_a_link_that_another_engine_has_let_go_is_due_by_that_report_alone() -> 
 
 def test_what_follows_from_the_end_of_a_quarantine_needs_no_change_of_an_access() -> None:
     """The decision changes its accesses as well today; what is due must not depend on that."""
-    log, found = MemoryLog(), Consequent()
+    log, found = MemoryLog(), DerivedIntents()
     story.published(log)
     asked = story.request(log)
     log.operator(intents.DomainQuarantined, domain="west", reason="it leaks")
@@ -144,7 +144,7 @@ def test_what_follows_from_the_end_of_a_quarantine_needs_no_change_of_an_access(
 
 
 def test_a_quarantine_takes_back_what_was_due() -> None:
-    log, found = MemoryLog(), Consequent()
+    log, found = MemoryLog(), DerivedIntents()
     story.published(log)
     asked = story.request(log)
     log.accept(log.say(intents.AccessGranted, "east", product=story.PRODUCT, request=asked))

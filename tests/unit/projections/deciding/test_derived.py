@@ -5,7 +5,7 @@ import pytest
 from mesh_events import facts, intents
 from mesh_events.intents import LinkCreated, LinkDeleted, LinkResumed, OnRevoke
 from mesh_events.rows import AccessState, LinkState
-from projections.deciding.consequences import consequences
+from projections.deciding.derived import derived_intents
 from projections.deciding.intents import REMEMBERED_MS
 from projections.deciding.verdict import Accepted, Rejected
 from projections.links import Copy, Desired, State
@@ -26,7 +26,7 @@ def log() -> MemoryLog:
 
 
 def due(log: MemoryLog) -> list[intents.Intent]:
-    return consequences(log.image, "paper/1")
+    return derived_intents(log.image, "paper/1")
 
 
 def grant_undecided(log: MemoryLog, asked: str) -> None:
@@ -48,15 +48,15 @@ def second_request(log: MemoryLog) -> str:
     return event.meta.id
 
 
-def paused(log: MemoryLog, speaker: str) -> None:
+def paused(log: MemoryLog, sender: str) -> None:
     """East's copy for west stands still; then another domain of that cluster is granted."""
     story.granted(log)
     log.operator(intents.DomainRegistered, **story.domain("south", "west"))
     story.settle(log)
-    if speaker == "mesh":
+    if sender == "mesh":
         log.operator(intents.LinkPaused, **LINKED)
     else:
-        log.say(intents.LinkPaused, speaker, **LINKED)
+        log.say(intents.LinkPaused, sender, **LINKED)
     log.say(intents.ApplicationRegistered, "south", application="south.app")
     story.settle(log)
 
@@ -89,12 +89,12 @@ def test_a_grant_ends_the_pause_of_another_reader(log: MemoryLog) -> None:
     assert due(log) == []
 
 
-@pytest.mark.parametrize("speaker", ["east", "mesh"])
-def test_no_grant_ends_a_pause_of_the_owner_or_the_operator(log: MemoryLog, speaker: str) -> None:
-    paused(log, speaker)
+@pytest.mark.parametrize("sender", ["east", "mesh"])
+def test_no_grant_ends_a_pause_of_the_owner_or_the_operator(log: MemoryLog, sender: str) -> None:
+    paused(log, sender)
     granted_south(log)
     assert due(log) == []
-    assert log.image.links["east.users@west"].paused_by == speaker
+    assert log.image.links["east.users@west"].paused_by == sender
 
 
 def test_a_second_grant_of_who_paused_ends_no_pause(log: MemoryLog) -> None:
@@ -129,7 +129,7 @@ def revoke_undecided(log: MemoryLog, asked: str) -> None:
 
 
 def test_nothing_follows_from_an_empty_log_or_a_request() -> None:
-    assert consequences(MemoryLog().image, "paper/1") == []
+    assert derived_intents(MemoryLog().image, "paper/1") == []
     log = MemoryLog()
     story.published(log)
     story.request(log)
@@ -367,8 +367,8 @@ def test_what_the_operator_has_stopped_nobody_else_lets_go_on(log: MemoryLog) ->
     story.granted(log)
     story.settle(log)
 
-    def refused(kind: type[intents.Intent], speaker: str) -> str:
-        verdict = log.verdict(log.say(kind, speaker, **LINKED))
+    def refused(kind: type[intents.Intent], sender: str) -> str:
+        verdict = log.verdict(log.say(kind, sender, **LINKED))
         return verdict.code if isinstance(verdict, Rejected) else ""
 
     def operator(kind: type[intents.Intent]) -> None:

@@ -21,7 +21,7 @@ from projections.statements import DESTINATION_FREE, STATEMENT_SOUND, Statement,
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """What an accepted intent is enacted with: where it stood, what decided it, who said it."""
+    """What an accepted intent is applied with: where it stood, what decided it, who said it."""
 
     offset: int
     checks: Mapping[str, facts.Check]
@@ -31,7 +31,7 @@ class Acceptance:
 
 
 @singledispatch
-def enact(event: Event, image: Image, at: Acceptance) -> Image:
+def apply_accepted(event: Event, image: Image, at: Acceptance) -> Image:
     """Let an accepted intent take effect."""
     del image
     raise StateFaultError(
@@ -39,28 +39,28 @@ def enact(event: Event, image: Image, at: Acceptance) -> Image:
     )
 
 
-@enact.register
+@apply_accepted.register
 def _(event: intents.ClusterRegistered, image: Image, at: Acceptance) -> Image:
     after = identity.cluster_registered(image.identity, event, at.generation)
     return image._replace(identity=after)
 
 
-@enact.register
+@apply_accepted.register
 def _(event: intents.DomainRegistered, image: Image, at: Acceptance) -> Image:
     return image._replace(identity=identity.domain_registered(image.identity, event, at.generation))
 
 
-@enact.register
+@apply_accepted.register
 def _(event: intents.KeyRegistered, image: Image, at: Acceptance) -> Image:
     return image._replace(identity=identity.key_registered(image.identity, event, at.generation))
 
 
-@enact.register
+@apply_accepted.register
 def _(event: intents.KeyRevoked, image: Image, at: Acceptance) -> Image:
     return image._replace(identity=identity.key_revoked(image.identity, event, at.generation))
 
 
-@enact.register
+@apply_accepted.register
 def _(event: intents.DomainFrozen, image: Image, at: Acceptance) -> Image:
     until = milliseconds(event.until)
     if event.duration_ms is not None:
@@ -72,19 +72,19 @@ def _(event: intents.DomainFrozen, image: Image, at: Acceptance) -> Image:
     return image._replace(identity=after)
 
 
-@enact.register
+@apply_accepted.register
 def _(event: intents.DomainThawed, image: Image, at: Acceptance) -> Image:
     del at
     return image._replace(identity=identity.domain_thawed(image.identity, event))
 
 
-@enact.register
+@apply_accepted.register
 def _(event: intents.DomainQuarantined, image: Image, at: Acceptance) -> Image:
     after = identity.domain_quarantined(image.identity, event, at.generation)
     return _regranted(image._replace(identity=after), event.domain, at, again=False)
 
 
-@enact.register
+@apply_accepted.register
 def _(event: intents.DomainReleased, image: Image, at: Acceptance) -> Image:
     after = identity.domain_released(image.identity, event, at.generation)
     return _regranted(image._replace(identity=after), event.domain, at, again=True)
@@ -97,19 +97,19 @@ def _regranted(image: Image, domain: str, at: Acceptance, *, again: bool) -> Ima
     return _access_changed(image, after, [one.request for one in found], at)
 
 
-@enact.register
+@apply_accepted.register
 def _(event: intents.ApplicationRegistered, image: Image, at: Acceptance) -> Image:
     after = identity.application_registered(image.identity, event, at.generation)
     return image._replace(identity=after)
 
 
-@enact.register
+@apply_accepted.register
 def _(event: intents.CredentialsRequested, image: Image, at: Acceptance) -> Image:
     after = identity.credentials_requested(image.identity, event, at.generation)
     return image._replace(identity=after)
 
 
-@enact.register
+@apply_accepted.register
 def _(event: intents.ProductPublished, image: Image, at: Acceptance) -> Image:
     home = image.identity.domains[intents.domain_of(event.product)].cluster
     after = catalog.published(image.catalog, event, home, at.checks, at.generation, at.time)
@@ -120,38 +120,38 @@ def _(event: intents.ProductPublished, image: Image, at: Acceptance) -> Image:
     )
 
 
-@enact.register
+@apply_accepted.register
 def _(event: intents.ProductUpdated, image: Image, at: Acceptance) -> Image:
     after = catalog.updated(image.catalog, event, at.checks, at.generation, at.time)
     return image._replace(catalog=after, touched=((ProductRow.topic, event.product),))
 
 
-@enact.register
+@apply_accepted.register
 def _(event: intents.AccessRequested, image: Image, at: Acceptance) -> Image:
     place = reading_place(image, event.product, event.application)
     after = access.requested(image.access, event, place, at.offset, at.generation, at.time)
     return image._replace(access=after, touched=((AccessRow.topic, event.meta.id),))
 
 
-@enact.register
+@apply_accepted.register
 def _(event: intents.AccessGranted, image: Image, at: Acceptance) -> Image:
     after = access.granted(image.access, event, at.generation, at.time)
     return image._replace(access=after, touched=((AccessRow.topic, event.request),))
 
 
-@enact.register
+@apply_accepted.register
 def _(event: intents.AccessDenied, image: Image, at: Acceptance) -> Image:
     after = access.denied(image.access, event, at.generation, at.time)
     return image._replace(access=after, touched=((AccessRow.topic, event.request),))
 
 
-@enact.register
+@apply_accepted.register
 def _(event: intents.AccessRevoked, image: Image, at: Acceptance) -> Image:
     after = access.revoked(image.access, event, at.generation, at.time)
     return image._replace(access=after, touched=((AccessRow.topic, event.request),))
 
 
-@enact.register
+@apply_accepted.register
 def _(event: intents.LinkCreated, image: Image, at: Acceptance) -> Image:
     product = image.catalog[event.product]
     after = links.created(
@@ -160,14 +160,14 @@ def _(event: intents.LinkCreated, image: Image, at: Acceptance) -> Image:
     return _linked(image, after, event)
 
 
-@enact.register
+@apply_accepted.register
 def _(event: intents.LinkPaused, image: Image, at: Acceptance) -> Image:
     name = links.link_id(event.product, event.cluster)
     image = image._replace(links=links.paused(image.links, name, event.meta.domain))
     return _redirected(image, event, links.Desired.PAUSED, at)
 
 
-@enact.register
+@apply_accepted.register
 def _(event: intents.LinkResumed, image: Image, at: Acceptance) -> Image:
     if event.engine is not None:
         name = links.link_id(event.product, event.cluster)
@@ -175,7 +175,7 @@ def _(event: intents.LinkResumed, image: Image, at: Acceptance) -> Image:
     return _redirected(image, event, links.Desired.RUNNING, at)
 
 
-@enact.register
+@apply_accepted.register
 def _(event: intents.LinkDeleted, image: Image, at: Acceptance) -> Image:
     image = _redirected(image, event, links.Desired.DELETED, at)
     name = links.link_id(event.product, event.cluster)
@@ -184,7 +184,7 @@ def _(event: intents.LinkDeleted, image: Image, at: Acceptance) -> Image:
     return _access_changed(image, after, [one.request for one in found], at)
 
 
-@enact.register
+@apply_accepted.register
 def _(event: streaming.StatementAdded, image: Image, at: Acceptance) -> Image:
     home = image.identity.domains[intents.domain_of(event.statement)].cluster
     sound, free = (
@@ -201,7 +201,7 @@ def _(event: streaming.StatementAdded, image: Image, at: Acceptance) -> Image:
     return _stated(image, after, event)
 
 
-@enact.register
+@apply_accepted.register
 def _(event: streaming.StatementUpdated, image: Image, at: Acceptance) -> Image:
     after = statements.updated(image.statements, event, at.generation, at.time)
     image = _reworded(image, image.statements[event.statement], after[event.statement])
@@ -218,17 +218,17 @@ def _reworded(image: Image, before: Statement | None, after: Statement) -> Image
     return image._replace(replaced=known)
 
 
-@enact.register
+@apply_accepted.register
 def _(event: streaming.StatementStopped, image: Image, at: Acceptance) -> Image:
     return _directed(image, event, links.Desired.PAUSED, at)
 
 
-@enact.register
+@apply_accepted.register
 def _(event: streaming.StatementStarted, image: Image, at: Acceptance) -> Image:
     return _directed(image, event, links.Desired.RUNNING, at)
 
 
-@enact.register
+@apply_accepted.register
 def _(event: streaming.StatementDeleted, image: Image, at: Acceptance) -> Image:
     return _directed(image, event, links.Desired.DELETED, at)
 
@@ -247,14 +247,14 @@ def _stated(image: Image, after: Statements, event: streaming.StatementIntent) -
     return image._replace(statements=after, touched=((StatementRow.topic, event.statement),))
 
 
-@enact.register
+@apply_accepted.register
 def _(event: connecting.ConnectorAdded, image: Image, at: Acceptance) -> Image:
     home = image.identity.domains[intents.domain_of(event.connector)].cluster
     after = state.added(image.connectors, event, home, at.generation, at.time)
     return _connected(_reconfigured(image, after, event), after, event)
 
 
-@enact.register
+@apply_accepted.register
 def _(event: connecting.ConnectorUpdated, image: Image, at: Acceptance) -> Image:
     after = state.updated(image.connectors, event, at.generation, at.time)
     return _connected(_reconfigured(image, after, event), after, event)
@@ -271,17 +271,17 @@ def _reconfigured(image: Image, after: Connectors, event: connecting.ConnectorIn
     return image._replace(replaced=known)
 
 
-@enact.register
+@apply_accepted.register
 def _(event: connecting.ConnectorStopped, image: Image, at: Acceptance) -> Image:
     return _steered(image, event, links.Desired.PAUSED, at)
 
 
-@enact.register
+@apply_accepted.register
 def _(event: connecting.ConnectorStarted, image: Image, at: Acceptance) -> Image:
     return _steered(image, event, links.Desired.RUNNING, at)
 
 
-@enact.register
+@apply_accepted.register
 def _(event: connecting.ConnectorDeleted, image: Image, at: Acceptance) -> Image:
     return _steered(image, event, links.Desired.DELETED, at)
 

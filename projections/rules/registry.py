@@ -3,11 +3,11 @@
 from functools import singledispatch
 
 from mesh_events.intents import Intent
-from projections.deciding.verdict import Case, Rejected, Verdict
+from projections.deciding.verdict import DecisionContext, Rejected, Verdict
 
 
 @singledispatch
-def judge(intent: Intent, case: Case) -> Verdict:
+def judge(intent: Intent, context: DecisionContext) -> Verdict:
     """The rule for the intent's type; an intent without a rule is refused."""
-    del case
+    del context
     return Rejected("no_rule", f"this mesh has no rule for {intent.type_name()}")

@@ -1,7 +1,7 @@
 """What follows from the state by itself: the governor's own intents.
 
 A grant to another cluster needs a link, and ends a pause of another reader; a link without grants
-ends. The ids are derived from the cause, so saying it twice is saying it once.
+ends. The ids are derived from the cause, so an intent that is written twice counts once.
 """
 
 from collections.abc import Iterator
@@ -16,16 +16,16 @@ from projections.image import Image
 from projections.links import Desired, Link
 
 ACTOR = "mesh.governor"
-CONSEQUENCES = (LinkCreated, LinkDeleted, LinkResumed)
+DERIVED = (LinkCreated, LinkDeleted, LinkResumed)
 """All that a governor's key may ask for."""
 ALL = ""
 """Stands for all links."""
 
 
-def consequences(image: Image, producer: str) -> list[Intent]:
+def derived_intents(image: Image, producer: str) -> list[Intent]:
     """Intents that the state calls for and that are not on the log yet, in a stable order."""
     found = (of_link(image, name, producer) for name in sorted(image.access.by_link))
-    return [intent for intent in found if intent is not None and not is_said(image, intent)]
+    return [intent for intent in found if intent is not None and not is_on_log(image, intent)]
 
 
 def changed_links(before: Image, image: Image) -> Iterator[str]:
@@ -39,7 +39,7 @@ def changed_links(before: Image, image: Image) -> Iterator[str]:
             yield link
 
 
-def is_said(image: Image, intent: Intent) -> bool:
+def is_on_log(image: Image, intent: Intent) -> bool:
     """Whether a governor's key has put this intent on the log."""
     return any(
         image.intents.first_offset(key.public, intent.meta.id) is not None
@@ -49,7 +49,7 @@ def is_said(image: Image, intent: Intent) -> bool:
 
 
 def of_link(image: Image, name: str, producer: str) -> Intent | None:
-    """What the state calls for of one link, whether it was said or not."""
+    """What the state calls for of one link, whether it is on the log or not."""
     link = image.links.get(name)
     accesses = image.access.of_link(name)
     entitled = [access for access in accesses if access.state in ENTITLED]

@@ -3,11 +3,11 @@
 import threading
 
 from mesh_events.intents import Intent
-from projections.deciding.consequences import ALL, changed_links, is_said, of_link
+from projections.deciding.derived import ALL, changed_links, is_on_log, of_link
 from projections.image import Image
 
 
-class Consequent:
+class DerivedIntents:
     """Finds the governor's own intents at the cost of what was folded, and not of what is there.
 
     Records are folded in another thread than the one that asks.
@@ -17,7 +17,7 @@ class Consequent:
         self._lock = threading.Lock()
         # link -> offset of the last record that may have changed what follows from it
         self._changed = {ALL: -1}
-        # links from which something follows that was not enacted yet
+        # links from which something follows that was not accepted yet
         self._waiting = set[str]()
 
     def folded(self, before: Image, image: Image) -> None:
@@ -39,4 +39,4 @@ class Consequent:
         self._waiting |= ready
         found = {name: of_link(image, name, producer) for name in sorted(self._waiting)}
         self._waiting = {name for name, intent in found.items() if intent is not None}
-        return [one for one in found.values() if one is not None and not is_said(image, one)]
+        return [one for one in found.values() if one is not None and not is_on_log(image, one)]
