@@ -15,7 +15,6 @@ import tempfile
 import tracemalloc  # noqa: F401
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -136,26 +135,10 @@ def pytest_runtest_makereport(
     return report
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Show why each test failed that was run once more: it is a defect, and has a cause."""
-    for report in terminalreporter.stats.get("rerun", ()):
-        terminalreporter.write_sep("_", f"{report.nodeid}, before it was run once more")
-        terminalreporter.write_line(report.longreprtext)
-        for title, text in report.sections:
-            terminalreporter.write_sep("-", title)
-            terminalreporter.write_line(text)
-
-
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark every test that uses servers, so that `-m "not platform"` leaves them out.
-
-    In a whole run those are retried once: a deadline may pass while the machine stands still. A
-    pure test that fails once has found something.
-    """
+    """Mark every test that uses servers, so that `-m "not platform"` leaves them out."""
     if {"settings", "platform", "mesh"} & set(getattr(item, "fixturenames", ())):
         item.add_marker(pytest.mark.platform)
-        if "SDM_TEST_RERUN" in os.environ:
-            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 @pytest.hookimpl(trylast=True)
