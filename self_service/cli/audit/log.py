@@ -310,8 +310,8 @@ def replay(
 ) -> None:
     """Replay the log from its first record and show the state's checksums.
 
-    The same log gives the same checksums on every machine with the same version; a version that
-    adds a field to a row gives others.
+    The same log gives the same checksums on every machine. A field that a later version adds to a
+    row changes none while it has its default.
     """
     mesh = Mesh()
     if compare and not reading.is_now:

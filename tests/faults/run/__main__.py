@@ -139,8 +139,6 @@ def run(
             meanwhile.append(stage.tell())
         finally:
             stage.close(keep=keep and fault is None)
-    if soak is not None:
-        return
     # whoever needs servers of its own has the machine for itself
     for each in chosen(ALONE, only):
         yield judged(each, lambda: None)

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.rows import ROWS, Goal
-from benchmarks.tables import page
+from benchmarks.tables import _found, _result, page
 
 
 @pytest.mark.parametrize(
@@ -23,4 +23,8 @@ def test_each_row_with_a_goal_says_whether_it_is_missed() -> None:
     lines = {line.split(" | ")[0].removeprefix("| "): line for line in page().splitlines()}
     for row in ROWS:
         if row.goal is not None and "not measured" not in lines[row.text]:
+            figure = _found(_result(row.file)["figures"], row.ours)
+            assert figure is not None
+            is_missed = f"{row.goal.text}, missed" in lines[row.text]
             assert row.goal.text in lines[row.text]
+            assert is_missed == row.goal.is_missed(figure)

@@ -4,8 +4,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from pydantic import create_model
 
 from mesh_events import intents
+from mesh_events.rows import Row
 from projections.checksum import checksum, rows_checksum
 from projections.identity import Role
 from projections.image import EMPTY, Image
@@ -46,6 +48,15 @@ def test_rows_have_the_same_checksum_in_any_order() -> None:
     rows = list(all_rows(IMAGE))
     assert rows_checksum(reversed(rows)) == rows_checksum(rows)
     assert rows_checksum(rows[1:]) != rows_checksum(rows)
+
+
+def test_a_field_that_is_added_to_a_row_changes_nothing() -> None:
+    def with_one_more(row: Row) -> Row:
+        added = create_model(type(row).__name__, __base__=type(row), added=(str | None, None))
+        return added.model_validate(row.model_dump())
+
+    rows = list(all_rows(IMAGE))
+    assert rows_checksum(map(with_one_more, rows)) == rows_checksum(rows)
 
 
 def product_changed(image: Image) -> Image:

@@ -8,7 +8,7 @@ from mesh_events import intents
 from mesh_events.rows import AccessRow, LinkRow, ProductRow, Row
 from projections.image import Image
 from projections.replay import fold
-from projections.rows import access_row, all_rows, link_row, product_row, row, touched_rows
+from projections.rows import access_row, all_rows, link_row, row, touched_rows
 from tests import sample_history as story
 from tests.memory_log import MemoryLog, at
 
@@ -121,8 +121,3 @@ def test_a_row_is_true_up_to_the_offset_that_changed_it(log: MemoryLog) -> None:
             changed = before.get(name) != found
             assert (found.as_of_offset == image.offset) == changed
         before = now
-
-
-def test_rows_are_pure_values_of_the_image(log: MemoryLog) -> None:
-    product = log.image.catalog[story.PRODUCT]
-    assert product_row(product) == product_row(product)

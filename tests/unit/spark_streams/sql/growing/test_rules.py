@@ -118,7 +118,7 @@ def test_the_longest_path_of_names_counts_records_that_are_named_again() -> None
     assert limits.longest_names([f'{{"type": "record", "name": "R", "fields": {fields}}}']) == 5
 
 
-def test_every_function_has_a_bound_that_ends() -> None:
+def test_the_bound_of_every_function_is_found() -> None:
     assert set(CASES) == set(FUNCTIONS)
     for texts in CASES.values():
         for text in texts:
