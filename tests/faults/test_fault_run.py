@@ -222,10 +222,9 @@ def test_who_reads_without_a_right_is_told_and_who_is_not_refused_again_proves_n
     stage.probing.add(one)
     stage.probing.add(other)
     assert judge.nobody_read(stage) == []
+    stage.probing.once()
     one.outcomes = ["no answer"]
-    assert judge.nobody_read(stage, 0.1) == [
-        "was not refused since the last fault: one at east.users"
-    ]
+    assert judge.nobody_read(stage, 0.1) == ["was not refused behind the fault: one at east.users"]
     one.outcomes, other.outcomes = ["refused"], ["the end of the partition", "refused"]
     stage.probing.once()
     stage.probing.once()

@@ -195,9 +195,9 @@ def topic_id(stage: Stage, topic: str, cluster: str = "east") -> str:
 
 
 def nobody_read(stage: Stage, seconds: float = WAIT_S) -> list[str]:
-    """Everybody without a right was refused since the last fault, and nobody ever read."""
+    """Everybody without a right is refused behind the fault, and nobody ever read."""
     probing = stage.probing
-    unproven = [f"was not refused since the last fault: {who}" for who in probing.unproven(seconds)]
+    unproven = [f"was not refused behind the fault: {who}" for who in probing.unproven(seconds)]
     return unproven + [f"read without a right: {leak}" for leak in probing.leaks]
 
 

@@ -109,14 +109,17 @@ class Probing(Pausable):
             self._refused.add(number)
 
     def unproven(self, seconds: float) -> list[str]:
-        """Who was not refused since the last call, though tried again for so long; while held."""
+        """Who is not refused now, though tried again for `seconds`; while held.
+
+        What came of tries before says nothing: the fault may have begun behind them.
+        """
         deadline = time.monotonic() + seconds
+        self._refused.clear()
         left = [number for number in range(len(self._attempts)) if number not in self._refused]
         while left and time.monotonic() < deadline:
             for number in left:
                 self._try(number)
             left = [number for number in left if number not in self._refused]
-        self._refused.clear()
         return [
             f"{self._attempts[number].why} at {self._attempts[number].topic}" for number in left
         ]
