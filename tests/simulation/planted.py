@@ -31,6 +31,12 @@ from tests.simulation import models
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 PLANTED: dict[str, Plant] = {}
+UNSEEN = {"a_successor_acts_at_once", "late_reports_of_rights_count"}
+"""Planted faults that some thousand schedules did not show: the simulation proves nothing of them.
+
+`tests/unit/processors/worker/test_leadership.py` has a successor wait, and
+`tests/unit/projections/test_access.py` has a report of rights come late.
+"""
 
 
 def planted(plant: Plant) -> Plant:

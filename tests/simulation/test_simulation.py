@@ -8,7 +8,7 @@ import pytest
 from tests.selection import DRAW
 from tests.simulation.acts import SCENES
 from tests.simulation.kept import FOUND, kept_schedules
-from tests.simulation.planted import PLANTED
+from tests.simulation.planted import PLANTED, UNSEEN
 from tests.simulation.schedules import FoundError, explore, run
 from tests.simulation.simulation import replaced, simulate
 
@@ -17,12 +17,6 @@ pytestmark = pytest.mark.slow
 BUDGET_S = 90.0
 CHUNK = 100
 KEPT = kept_schedules()
-UNSEEN = {"a_successor_acts_at_once", "late_reports_of_rights_count"}
-"""Planted faults that some thousand schedules did not show: the simulation proves nothing of them.
-
-`tests/unit/processors/worker/test_leadership.py` has a successor wait, and
-`tests/unit/projections/test_access.py` has a report of rights come late.
-"""
 
 
 def test_every_invariant_holds_in_random_schedules() -> None:

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from tests.e2e.test_story import CLAIMS
 from tests.faults.run.catalogue import ALONE, SHARED
-from tests.simulation.planted import PLANTED
-from tests.simulation.test_simulation import UNSEEN
+from tests.simulation.planted import PLANTED, UNSEEN
 
 README = (Path(__file__).parents[3] / "README.md").read_text("utf-8")
 
