@@ -16,16 +16,23 @@ class Goal:
         field: of the figure that is compared: another one is no part of the goal.
         value: what the field may be at most, or at least.
         is_least: whether more is better.
+        is_ratio: whether `value` is for the ratio to what stands beside the figure.
     """
 
     text: str
     field: str
     value: float
     is_least: bool = False
+    is_ratio: bool = False
 
-    def is_missed(self, figure: Mapping[str, float]) -> bool:
-        """Whether a figure is not what it was to be."""
+    def is_missed(
+        self, figure: Mapping[str, float], beside: Mapping[str, float] | None = None
+    ) -> bool:
+        """Whether a figure is not what it was to be, beside the other one of its row."""
         found = figure[self.field]
+        if self.is_ratio:
+            assert beside is not None, f"{self.text} is a goal beside nothing"
+            found /= beside[self.field]
         return found < self.value if self.is_least else found > self.value
 
 

@@ -70,17 +70,18 @@ def _cells(row: Row, columns: tuple[str, ...]) -> tuple[str, ...]:
         if row.beside and beside
         else "",
         "ratio": ratio(ours, beside) if ours and beside else "",
-        "goal": _goal(row, ours),
+        "goal": _goal(row, ours, beside),
         "what bounds it": row.bound,
         "file, commit": f"`{row.file}`, {commit}",
     }
     return tuple(cells[column] for column in columns)
 
 
-def _goal(row: Row, figure: Mapping[str, float] | None) -> str:
+def _goal(row: Row, figure: Mapping[str, float] | None, beside: Mapping[str, float] | None) -> str:
     if row.goal is None:
         return ""
-    return f"{row.goal.text}{', missed' if figure and row.goal.is_missed(figure) else ''}"
+    is_missed = figure is not None and row.goal.is_missed(figure, beside)
+    return f"{row.goal.text}{', missed' if is_missed else ''}"
 
 
 def _result(name: str) -> dict[str, Any]:
