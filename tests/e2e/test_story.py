@@ -89,8 +89,13 @@ def test_the_story_holds_for_an_ordinary_user() -> None:
     ordinary_user.require()
     settings = new_settings()
     home = Path(tempfile.mkdtemp(prefix="sdm-test-user-"))
-    os.chown(home, ordinary_user.UID, ordinary_user.UID)
-    mine = settings.model_copy(update={"home": home / "mesh"})
+    cache = home / "cache"
+    cache.mkdir()
+    # what was fetched is the same for everybody; what is compiled, each user compiles
+    (cache / "jars").symlink_to(settings.cache / "jars")
+    for folder in (home, cache):
+        os.chown(folder, ordinary_user.UID, ordinary_user.UID)
+    mine = settings.model_copy(update={"home": home / "mesh", "cache": cache})
     result = home / "story.json"
     try:
         told = ordinary_user.run(
