@@ -9,10 +9,10 @@ from confluent_kafka import Producer
 
 from local_platform import Endpoints
 from self_service.cli.framework.exits import ExitCode
-from tests.integration.test_cli import Party, Sdm, owner, sdm
+from tests.integration.test_cli import Party, Sdm, consumer, filled, owner, published, sdm
 from tests.kafka_client import eventually, fresh, register_schema
 
-__all__ = ["owner", "sdm"]
+__all__ = ["consumer", "owner", "sdm"]
 pytestmark = pytest.mark.platform
 
 
@@ -82,6 +82,31 @@ def test_a_statement_from_explain_to_drop(sdm: Sdm, owner: Party, tmp_path: Path
     assert not sdm("streaming", "sql", "list", "--of", owner.name).document
     assert len(sdm("topic", "consume", filled, *as_owner).lines) == len(wanted)
     comes_back(sdm, owner, out, newer, len(wanted))
+
+
+def test_a_statement_over_a_copy_of_anothers_product_is_updated_by_comparison(
+    sdm: Sdm, owner: Party, consumer: Party, tmp_path: Path
+) -> None:
+    """Only the application with the grant may read the copy; what comes out last is of the start.
+
+    So how far both texts have come is known from the log alone, within the default of --timeout.
+    """
+    users, out, application = filled(sdm, tmp_path, owner), fresh("out"), f"{consumer.name}.app"
+    published(sdm, users, owner)
+    as_consumer = ("-d", consumer.name)
+    sdm("application", "register", application, *as_consumer)
+    asked = sdm("access", "request", users, application, "--reason", "figures", *as_consumer)
+    granting = ("--until", "active", "--timeout", "240", "-d", owner.name)
+    sdm("access", "grant", asked.document["request"], *granting)
+    reading = f"SELECT userid, phone FROM `{users}` WHERE"
+    sdm("streaming", "sql", "add", out, f"INSERT INTO {out} {reading} userid < 3", *as_consumer)
+    update = ("streaming", "sql", "update", out)
+    tried = sdm(*update, f"{reading} userid < 2", *as_consumer, code=ExitCode.REFUSED)
+    assert "2 records compared: 1 the same, 0 changed, 1 come out no more" in tried.err
+    assert "its results would differ" in tried.err
+    same = f"{reading} userid < 3 AND userid > 0"
+    assert sdm(*update, same, *as_consumer).document["state"] == "ACTIVE"
+    sdm("streaming", "sql", "delete", out, *as_consumer)
 
 
 def stops_and_goes_on(sdm: Sdm, owner: Party, out: str) -> None:

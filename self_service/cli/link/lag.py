@@ -41,6 +41,8 @@ def lag_of(mesh: "Mesh", image: "Image", link: Link) -> dict[int, int] | str:
     try:
         here = mesh.administration(image, link.source_cluster)
         there = mesh.administration(image, link.cluster)
+        # it says at once where there is no such topic
+        opened = brokers.open_transactions(here, link.source_topic)
         with (
             closing(KafkaLog(here, committed=True)) as source,
             closing(KafkaLog(there, committed=True)) as destination,
@@ -49,7 +51,6 @@ def lag_of(mesh: "Mesh", image: "Image", link: Link) -> dict[int, int] | str:
             origin = Origin(link.source_cluster, link.source_topic_id)
             come = copied(source, link.source_topic, destination, link.topic, partitions, origin)
             late = behind(source, link.source_topic, come)
-        opened = brokers.open_transactions(here, link.source_topic)
     except MeshError as error:
         return f"not looked up: {error}"
     return with_open(late, come, opened)

@@ -19,7 +19,14 @@ from mesh_events.statements import (
 )
 from projections.statements import Statement
 from self_service.cli.framework.exits import UsageError
-from self_service.cli.framework.options import OptionalReason, SubmitOptions, Until, command, one_of
+from self_service.cli.framework.options import (
+    OptionalReason,
+    StartOptions,
+    SubmitOptions,
+    Until,
+    command,
+    one_of,
+)
 from self_service.cli.framework.output import Detail, note, show
 from self_service.cli.mesh import lookup
 from self_service.cli.mesh.context import Mesh
@@ -39,7 +46,7 @@ from self_service.cli.topic.readers import left_dry
     "sdm streaming sql add click-users -f click_users.sql --from latest",
 )
 def add(
-    options: SubmitOptions,
+    options: StartOptions,
     name: Name,
     text: Text,
     destination: Annotated[
@@ -91,7 +98,7 @@ def add(
     "sdm streaming sql update click-users -f click_users.sql --records 100000 --yes",
 )
 def update(
-    options: SubmitOptions,
+    options: StartOptions,
     name: Name,
     text: Text,
     compare: Annotated[
@@ -134,13 +141,13 @@ def stop(options: SubmitOptions, name: Name, reason: OptionalReason = "") -> Non
 
 
 @command(sql_app, "start", "sdm streaming sql start click-users")
-def start(options: SubmitOptions, name: Name, reason: OptionalReason = "") -> None:
+def start(options: StartOptions, name: Name, reason: OptionalReason = "") -> None:
     """Let a stopped statement go on where it stood."""
     _direct(options, name, StatementStarted, reason)
 
 
 @command(sql_app, "restart", "sdm streaming sql restart click-users")
-def restart(options: SubmitOptions, name: Name, reason: OptionalReason = "") -> None:
+def restart(options: StartOptions, name: Name, reason: OptionalReason = "") -> None:
     """Stop a statement and start it again: it reads its tables and schemas anew."""
     mesh, found = _standing(options, name)
     if found.desired == "RUNNING":

@@ -18,6 +18,7 @@ from typing import Any
 from confluent_kafka import Message
 
 from mesh_events.errors import RefusedError
+from mesh_events.intents import domain_of
 from mesh_events.kafka.connection import Connection, header_list
 from mesh_events.statements import (
     Begin,
@@ -82,7 +83,8 @@ class Trial:
         every = [self._topics(admin, suffix) for suffix in (SUFFIX, PRESENT)]
         for one in every:
             one.require_ours(image)
-        with closing(KafkaLog(login)) as log, closing(KafkaLog(login, committed=True)) as stream:
+        reader = self.mesh.login(image, self.statement.cluster, self._reader())
+        with closing(KafkaLog(login)) as log, closing(KafkaLog(reader, committed=True)) as stream:
             self._clear(every, image.offset)
             try:
                 bounds = self._bounds(login, stream)
@@ -97,6 +99,14 @@ class Trial:
                 return told
             finally:
                 self._clear(every, image.offset)
+
+    def _reader(self) -> str:
+        """Who may read the stream: of another domain's product the application with the grant."""
+        found = self.statement
+        application = self.meant.application or found.application
+        if application is None or domain_of(found.stream) == found.domain:
+            return found.domain
+        return application
 
     def _tries_present(self) -> bool:
         """Let the present text run anew, where the destination may have what another one made."""

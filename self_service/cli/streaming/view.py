@@ -7,6 +7,7 @@ import typer
 from mesh_events.errors import MeshError
 from projections.image import Image
 from projections.statements import Statement
+from self_service.cli.framework.exits import NotFoundError
 from self_service.cli.framework.options import OfDomain, Reading, Shown, command
 from self_service.cli.framework.output import Detail, Listing, Multiline, show
 from self_service.cli.framework.times import stamp
@@ -126,11 +127,14 @@ def _lag(mesh: Mesh, image: Image, found: Statement) -> int | str:
 
     try:
         login = mesh.administration(image, found.cluster)
+        try:
+            opened = brokers.open_transactions(login, found.stream)
+        except NotFoundError:
+            return "the stream is gone"
         partitions = len(brokers.offsets(login, found.destination))
         with closing(KafkaLog(login, committed=True)) as stream, closing(KafkaLog(login)) as out:
             come = reached(out, found, partitions)
             late = behind(stream, found.stream, come)
-        opened = brokers.open_transactions(login, found.stream)
         return sum(with_open(late, come, opened).values())
     except MeshError as error:
         return f"not looked up: {error}"
