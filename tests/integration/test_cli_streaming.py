@@ -84,6 +84,7 @@ def test_a_statement_from_explain_to_drop(sdm: Sdm, owner: Party, tmp_path: Path
     comes_back(sdm, owner, out, newer, len(wanted))
 
 
+@pytest.mark.long
 def test_a_statement_over_a_copy_of_anothers_product_is_updated_by_comparison(
     sdm: Sdm, owner: Party, consumer: Party, tmp_path: Path
 ) -> None:
@@ -99,7 +100,7 @@ def test_a_statement_over_a_copy_of_anothers_product_is_updated_by_comparison(
     granting = ("--until", "active", "--timeout", "240", "-d", owner.name)
     sdm("access", "grant", asked.document["request"], *granting)
     reading = f"SELECT userid, phone FROM `{users}` WHERE"
-    sdm("streaming", "sql", "add", out, f"INSERT INTO {out} {reading} userid < 3", *as_consumer)
+    sdm("streaming", "sql", "add", out, f"INSERT INTO `{out}` {reading} userid < 3", *as_consumer)
     update = ("streaming", "sql", "update", out)
     tried = sdm(*update, f"{reading} userid < 2", *as_consumer, code=ExitCode.REFUSED)
     assert "2 records compared: 1 the same, 0 changed, 1 come out no more" in tried.err

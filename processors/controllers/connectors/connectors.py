@@ -39,8 +39,8 @@ SETTLE_S, POLL_S = 10.0, 0.25
 """A look goes on for so long while something is on its way, and asks so often."""
 STARTING_S = 1.0
 """A worker that is being started is asked so often."""
-AGAIN_S = 300.0
-"""A failure with the same code is told again so often at most, however its words change."""
+AGAIN_S, AT_ONCE = 300.0, 3
+"""Failures of one code are reported so many times within so many seconds, whatever they say."""
 FIRST_LOOK_S = 3.0
 """An answer of Connect is waited for so long while an ACTIVE on the log is not confirmed."""
 WITHHELD = frozenset(
@@ -93,7 +93,7 @@ class ConnectorsController:
     errors: ErrorFiles | None = None
     name: str = "connectors"
     _memories: dict[str, Memory] = field(default_factory=dict)
-    _told: dict[tuple[str, str], float] = field(default_factory=dict)
+    _told: dict[tuple[str, str], list[float]] = field(default_factory=dict)
     _silent: dict[str, float] = field(default_factory=dict)
     _looked: dict[str, tuple[tuple[object, ...], float]] = field(default_factory=dict)
     _put: dict[str, float] = field(default_factory=dict)
@@ -152,12 +152,15 @@ class ConnectorsController:
         self._put[connector] = self.pace.clock()
 
     def tells(self, connector: Connector, code: str) -> bool:
-        """Whether a failure of this kind may be told again; notes it if so."""
+        """Whether a failure may be reported; notes it if so.
+
+        What follows from a cause may come first: so a few reports of one code come at once.
+        """
         now, thing = self.pace.clock(), (connector.id, code)
-        fresh = connector.failure_code != code
-        if not fresh and now - self._told.get(thing, _NEVER) < AGAIN_S:
+        recent = [at for at in self._told.get(thing, ()) if now - at < AGAIN_S]
+        if connector.failure_code == code and len(recent) >= AT_ONCE:
             return False
-        self._told[thing] = now
+        self._told[thing] = [*recent, now]
         return True
 
     def _due(self, lane: str, parts: tuple[object, ...]) -> bool:

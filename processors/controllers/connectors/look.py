@@ -12,6 +12,7 @@ import structlog
 
 from mesh_events.connectors import Configured
 from mesh_events.errors import InfrastructureError, MeshError, RefusedError
+from mesh_events.meta import shortened
 from processors.clusters import logins
 from processors.clusters.kafka import ClusterAdmin
 from processors.clusters.rights import Resource
@@ -244,14 +245,16 @@ class Look:
     def tell(self, code: str, reason: str, tasks: Iterable[int] = (), text: str = "") -> None:
         """Report a failure, without secrets, and not too often; its full `text` stays local."""
         connector, cleared = self.connector, self.connect.cleared
+        told = shortened(cleared(connector.id, connector.cluster, reason)[:_LONGEST])
+        if (code, told) == (connector.failure_code, connector.failure):
+            return
         if not self.controller.tells(connector, code):
             return
         if self.controller.errors is not None:
             full = cleared(connector.id, connector.cluster, text)
             self.controller.errors.save("connector", connector.id, code, full)
-        told = cleared(connector.id, connector.cluster, reason)
         started, partitions = self.memory.started, self.memory.partitions
-        self.reporter.failed(code, told[:_LONGEST], list(tasks), started, partitions)
+        self.reporter.failed(code, told, list(tasks), started, partitions)
 
     def _now(self) -> float:
         return self.controller.pace.clock()

@@ -62,7 +62,7 @@ class Bench:
         about = story.running(found, destination_topic_id=topic.id if topic else "")
         self.log.report(statements.StatementActivated, **about)
 
-    def run(self, meant: Any = None) -> None:
+    def run(self, meant: Any = SimpleNamespace(application=None)) -> None:
         registry = SimpleNamespace(latest=lambda one: (7, 1) if one in self.subjects else None)
         mesh: Any = SimpleNamespace(
             image=lambda: self.log.image, login=lambda *_: None, registry=registry

@@ -62,6 +62,24 @@ def waited(
     return trial._await(nothing, BOUNDS, is_tried=False), clock.now
 
 
+@pytest.mark.parametrize(
+    ("stream", "application", "meant", "reader"),
+    [
+        ("east.users", None, None, "east"),
+        ("east.users", "east.app", None, "east"),
+        ("west.users", "east.app", None, "east.app"),
+        ("west.users", "east.app", "east.other", "east.other"),
+    ],
+)
+def test_the_stream_is_read_by_who_may(
+    stream: str, application: str | None, meant: str | None, reader: str
+) -> None:
+    statement: Any = SimpleNamespace(stream=stream, domain="east", application=application)
+    nothing: Any = None
+    trial = Trial(nothing, nothing, statement, SimpleNamespace(application=meant), 10)  # type: ignore[arg-type]
+    assert trial._reader() == reader
+
+
 def test_a_trial_that_stands_still_is_not_taken_for_one_that_has_dealt_with_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -28,6 +28,7 @@ from processors.clusters.rights import Binding, Operation, Resource
 from processors.connect.connects import Connects
 from processors.connect.rest import Part
 from processors.controllers.connectors import look
+from processors.controllers.connectors.connectors import AT_ONCE
 from processors.controllers.rights.wishes import desired, may_not_read
 from projections.connectors import system_tables
 from tests import sample_history as story
@@ -151,6 +152,26 @@ def test_a_failed_task_is_started_again_ever_less_often_and_told_once(
     assert "task 0: DataException" in failed.reason
     assert "reset" not in failed.reason
     assert made.connector.state is ConnectorState.FAILED
+
+
+def test_another_cause_of_a_failure_is_reported_at_once_and_many_are_not(
+    made: MemoryConnector,
+) -> None:
+    """A closed connection may be reported before what closed it."""
+    made.add()
+    made.look(times=2)
+    closed = "org.apache.kafka.connect.errors.ConnectException: org.postgresql.util.PSQLException: "
+    made.api.fail(NAME, f"{closed}This replication stream has been closed.")
+    made.look(1.0)
+    made.api.fail(NAME, TRACE)
+    made.look(1.0)
+    assert made.said() == ["Activated", "task_failed", "task_failed"]
+    assert "DataException" in (made.connector.failure or "")
+    for _ in range(50):
+        for text in (closed, TRACE):
+            made.api.fail(NAME, text)
+            made.look(1.0)
+    assert made.said() == ["Activated", *["task_failed"] * AT_ONCE]
 
 
 def test_what_was_helped_is_told_when_it_goes_on_running(made: MemoryConnector) -> None:
