@@ -92,14 +92,14 @@ class DryRun:
     by_governor: whether the governor refuses it by the log and the destination, and not this
         program by the topics and the text.
     plan: what it does; None where its topics or its text are refused.
-    warning: what somebody may not expect of it; None for nothing.
+    warnings: what somebody may not expect of it.
     """
 
     text: str
     refusal: RefusedError | None = None
     by_governor: bool = False
     plan: "Plan | None" = None
-    warning: str | None = None
+    warnings: tuple[str, ...] = ()
 
 
 def dry_run(mesh: Mesh, image: Image, intent: StatementAdded, meant: Worded) -> DryRun:
@@ -154,8 +154,12 @@ def answer(
     found = _answer(image, intent, admin, schemas, stream)
     if found.plan is None:
         return found
-    topic = None if admin is None else admin.topic(intent.stream)
-    return replace(found, warning=passed_over(found.plan, intent.stream, topic))
+    known = {intent.stream, *intent.tables} if admin is not None else set()
+    topics = {name: admin.topic(name) for name in sorted(known)} if admin is not None else {}
+    passed = passed_over(found.plan, intent.stream, topics.get(intent.stream))
+    tables = {*intent.tables, *([intent.stream] if found.plan.stream.of_rows else [])}
+    gaps = (expiring(topic) for name, topic in topics.items() if topic and name in tables)
+    return replace(found, warnings=tuple(one for one in (passed, *gaps) if one is not None))
 
 
 def passed_over(plan: "Plan", stream: str, topic: "Topic | None") -> str | None:
@@ -171,6 +175,20 @@ def passed_over(plan: "Plan", stream: str, topic: "Topic | None") -> str | None:
         f"{stream} {why}, so its records may be rows, and one without a value deletes a row. FROM "
         "passes such a record over: a deleted row stays in the result. Write "
         f"FROM TABLE({stream}), which joins nothing, to have it end there, too"
+    )
+
+
+def expiring(table: "Topic") -> str | None:
+    """What to say of a table whose rows Kafka deletes when they are old; None where it does not."""
+    policy, kept = table.config.get("cleanup.policy", "delete"), table.config.get("retention.ms")
+    if "compact" in policy or kept == "-1":
+        return None
+    shown = "" if kept is None else f", retention.ms={kept}"
+    return (
+        f"{table.name} deletes old records (cleanup.policy={policy}{shown}): once a row has "
+        "expired, this statement fails with table_gap at its next start, as after a restart of its "
+        f"server. Keep the latest record of each key with `sdm kafka configs --alter --entity-type "
+        f"topics --entity-name {table.name} --add-config cleanup.policy=compact`"
     )
 
 

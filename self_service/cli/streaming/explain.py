@@ -108,8 +108,8 @@ def explain(
     found = dry_run(mesh, image, supposed(statement, meant, sender=domain), meant)
     if found.plan is None:
         raise found.refusal or NotFoundError(f"{statement} cannot be planned: {found.text}")
-    if found.warning is not None:
-        note(f"warning: {found.warning}")
+    for warning in found.warnings:
+        note(f"warning: {warning}")
     told = _promised(found.plan, meant)
     if known is None:
         told["would_be"] = found.text

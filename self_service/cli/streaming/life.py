@@ -78,8 +78,8 @@ def add(
     found = dry_run(mesh, image, supposed(statement, meant, begin, sender=who.domain), meant)
     if found.refusal is not None and not found.by_governor:
         raise found.refusal
-    if found.warning is not None:
-        note(f"warning: {found.warning}")
+    for warning in found.warnings:
+        note(f"warning: {warning}")
     # without waiting, Spark's refusal is the state of the statement
     if options.wait and found.refusal is None and found.plan is not None:
         require_fit(mesh, statement, meant.destination, found.plan)

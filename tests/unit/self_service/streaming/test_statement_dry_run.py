@@ -10,11 +10,12 @@ from mesh_events import intents, statements
 from mesh_events.codec import decode
 from mesh_events.decisions import Decision, IntentRejected
 from mesh_events.errors import RefusedError
+from processors.clusters.kafka import Topic
 from processors.controllers.checks.findings import Finding, destination_free, statement_sound
 from processors.controllers.flows.partition_limit import MOST_PARTITIONS, OF_STATEMENTS
 from projections.statements import DESTINATION_FREE, STATEMENT_SOUND
 from self_service.cli.mesh.context import Mesh
-from self_service.cli.streaming.dry_run import answer, dry_run, named, supposed
+from self_service.cli.streaming.dry_run import answer, dry_run, expiring, named, supposed
 from self_service.cli.streaming.explain import _promised
 from self_service.cli.streaming.wording import worded
 from tests import sample_history as story
@@ -124,19 +125,40 @@ def test_a_stream_whose_records_may_be_rows_is_warned_of(stream: str, why: str |
     assert dry.plan is not None
     told = _promised(dry.plan, meant)["without_value"]
     assert told is None if "TABLE" in stream else told.startswith("a record without a value is")
+    passed = [one for one in dry.warnings if "may be rows" in one]
     if why is None:
-        assert dry.warning is None
+        assert not passed
         return
-    assert dry.warning is not None
-    assert dry.warning.startswith(f"{why}, so its records may be rows")
-    assert f"FROM TABLE(west.{stream})" in dry.warning
+    (warning,) = passed
+    assert warning.startswith(f"{why}, so its records may be rows")
+    assert f"FROM TABLE(west.{stream})" in warning
 
 
 def test_keys_with_a_schema_are_warned_of_where_no_topic_can_be_looked_up() -> None:
     log = log_of_west()
     meant = worded(log.image, "west", "INSERT INTO out SELECT ip FROM clicks", {}, None, None)
     dry = answer(log.image, supposed("west.out", meant), None, Registry())
-    assert dry.warning is not None
+    assert len(dry.warnings) == 1
+
+
+@pytest.mark.parametrize(
+    ("config", "is_warned"),
+    [
+        ({"cleanup.policy": "delete", "retention.ms": "604800000"}, True),
+        ({"cleanup.policy": "delete"}, True),
+        ({"cleanup.policy": "delete", "retention.ms": "-1"}, False),
+        ({"cleanup.policy": "compact"}, False),
+        ({"cleanup.policy": "compact,delete", "retention.ms": "604800000"}, False),
+    ],
+)
+def test_a_table_whose_rows_expire_is_warned_of(config: dict[str, str], is_warned: bool) -> None:
+    table = Topic("west.users", "id-1", 1, config)
+    warning = expiring(table)
+    assert (warning is not None) is is_warned
+    if warning is not None:
+        assert warning.startswith("west.users deletes old records (cleanup.policy=delete")
+        assert "table_gap" in warning
+        assert "--entity-name west.users --add-config cleanup.policy=compact" in warning
 
 
 @pytest.mark.parametrize("partitions", [MOST_PARTITIONS, MOST_PARTITIONS + 1])

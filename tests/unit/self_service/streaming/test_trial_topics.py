@@ -24,6 +24,9 @@ class EndedError(Exception):
     """Ends a trial where it would begin to run."""
 
 
+WORDED = SimpleNamespace(application=None)
+
+
 @dataclass
 class Bench:
     """East's statement, its cluster and its registry; a trial ends where it would begin to run."""
@@ -62,7 +65,7 @@ class Bench:
         about = story.running(found, destination_topic_id=topic.id if topic else "")
         self.log.report(statements.StatementActivated, **about)
 
-    def run(self, meant: Any = SimpleNamespace(application=None)) -> None:
+    def run(self, meant: Any = WORDED) -> None:
         registry = SimpleNamespace(latest=lambda one: (7, 1) if one in self.subjects else None)
         mesh: Any = SimpleNamespace(
             image=lambda: self.log.image, login=lambda *_: None, registry=registry
