@@ -81,6 +81,9 @@ class Story:
             "users",
             "--table",
             "products",
+            "--set",
+            # the statement of step 10 looks rows up in it: they are not to expire
+            "topic.creation.default.cleanup.policy=compact",
             "-d",
             "east",
         )

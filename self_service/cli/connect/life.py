@@ -60,9 +60,11 @@ def delete(options: StartOptions, name: Name, reason: OptionalReason = "") -> No
     if submitted.image is None:
         return
     if slot := found.config.get("slot.name"):
+        publication = found.config.get("publication.name")
         note(
             f"the database keeps the replication slot {slot} for a connector that comes back: "
             f"drop it there with SELECT pg_drop_replication_slot('{slot}')"
+            + (f", and its publication with DROP PUBLICATION {publication}" if publication else "")
         )
 
 
