@@ -23,27 +23,27 @@ class Place(NamedTuple):
 
 COMMANDS: dict[str, Place] = {
     "up": Place("platform.commands", "up", "Start the local mesh and wait until it is ready."),
-    "down": Place("platform.commands", "down", "Stop the local mesh; its data stays."),
-    "status": Place("platform.commands", "status", "Show the services and where the mesh stands."),
+    "down": Place("platform.commands", "down", "Stop the local mesh and keep its data."),
+    "status": Place("platform.commands", "status", "Show the services and the state of the mesh."),
     "kafka": Place("platform.kafka", "kafka", "Run one of Kafka's own tools as an administrator."),
     "domain": Place("domain.commands", None, "Domains: register, list, describe."),
     "application": Place("domain.application", None, "Applications of a domain: register, list."),
-    "key": Place("domain.key", None, "Keys that may speak for a domain: register, revoke, list."),
-    "freeze": Place("domain.freeze", "freeze", "Let nothing count that a domain says, for a time."),
-    "thaw": Place("domain.freeze", "thaw", "End a freeze before its time."),
-    "quarantine": Place("domain.freeze", "quarantine", "Cut a domain off until its release."),
-    "release": Place("domain.freeze", "release", "End a quarantine."),
+    "key": Place("domain.key", None, "Keys that may act as a domain: register, revoke, list."),
+    "freeze": Place("domain.freeze", "freeze", "Reject a domain's intents for a limited time."),
+    "thaw": Place("domain.freeze", "thaw", "End a freeze early."),
+    "quarantine": Place("domain.freeze", "quarantine", "Isolate a domain until it is released."),
+    "release": Place("domain.freeze", "release", "Release a domain from quarantine."),
     "topic": Place(
         "topic.commands", None, "Topics: list, create, describe, produce, consume, delete."
     ),
     "generate": Place(
-        "generate.generate", "generate", "Write made-up records into a topic, at a rate."
+        "generate.generate", "generate", "Write generated records to a topic, at a given rate."
     ),
     "generator": Place("generate.generator", None, "Generators that the local mesh keeps running."),
     "schema": Place(
         "schema.commands", None, "Schemas of topics: list, describe, register, diff, check."
     ),
-    "connect": Place("connect.commands", None, "Connectors that bring data in and take it out."),
+    "connect": Place("connect.commands", None, "Connectors that import and export data."),
     "streaming": Place("streaming.commands", None, "Streaming SQL: statements that fill a topic."),
     "product": Place("product.commands", None, "Data products: publish, update, describe."),
     "catalog": Place("product.catalog", None, "Find data products: list, search."),
@@ -51,15 +51,13 @@ COMMANDS: dict[str, Place] = {
         "access.commands", None, "Access to products: request, grant, revoke, explain."
     ),
     "link": Place(
-        "link.commands", None, "Copies in other clusters: list, create, pause, resume, delete."
+        "link.commands", None, "Copies on other clusters: list, create, pause, resume, delete."
     ),
-    "lineage": Place("lineage.commands", None, "Where data comes from, and where it goes."),
-    "drift": Place("drift.commands", None, "Where the clusters are not as the log says."),
-    "audit": Place("audit.commands", None, "The log: who did what, replay, verify."),
-    "trace": Place(
-        "audit.trace", "trace", "Follow a request to its end: checks, decisions, effects."
-    ),
-    "switch-domain": Place("platform.session", "switch-domain", "Choose the current domain."),
+    "lineage": Place("lineage.commands", None, "Where data comes from and where it goes."),
+    "drift": Place("drift.commands", None, "Differences between the clusters and the log."),
+    "audit": Place("audit.commands", None, "The governance log: show, replay, verify, prove."),
+    "trace": Place("audit.trace", "trace", "Trace a request: checks, decisions, effects."),
+    "switch-domain": Place("platform.session", "switch-domain", "Set the current domain."),
     "version": Place("platform.session", "version", "Show the version of sdm."),
 }
 

@@ -503,7 +503,7 @@ def test_a_domain_gets_a_login_for_the_cluster_of_the_log(
     reading = ("topic", "consume", "mesh.governance", "--max", "1", "--client", str(file))
     assert len(sdm(*reading).lines) == 1
     nowhere = sdm(*handing, "--cluster", "north", code=ExitCode.NOT_FOUND)
-    assert "it has one on east, west" in nowhere.err
+    assert "clusters with a login: east, west" in nowhere.err
 
 
 def test_the_program_of_the_how_to_reads_and_goes_on(

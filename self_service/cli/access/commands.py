@@ -37,7 +37,7 @@ from self_service.cli.framework.output import Detail, Listing, note, show
 from self_service.cli.mesh import lookup
 from self_service.cli.mesh.context import Mesh
 
-app = noun("Access to products: request, decide, revoke, and why somebody may read.")
+app = noun("Access to products: request, grant, deny, revoke, and explain who may read.")
 
 ForProduct = Annotated[
     str | None,
@@ -57,7 +57,7 @@ class Meant:
         str | None,
         typer.Argument(
             metavar="REQUEST",
-            help="Id, unique prefix, or OFFSET of the request.",
+            help="Id, unique prefix or offset of the request.",
             autocompletion=completion.requests,
         ),
     ] = None
@@ -81,7 +81,8 @@ def request(
         str, typer.Argument(help="Product to read.", autocompletion=completion.products)
     ],
     application: Annotated[
-        str, typer.Argument(help="Who will read it.", autocompletion=completion.applications)
+        str,
+        typer.Argument(help="Application that reads it.", autocompletion=completion.applications),
     ],
     reason: Reason,
 ) -> None:
@@ -122,7 +123,7 @@ def list_accesses(
         str | None, typer.Option("--state", help="REQUESTED, GRANTED, ACTIVE, REVOKED ...")
     ] = None,
 ) -> None:
-    """List requests and what became of them, oldest first."""
+    """List access requests and their states, oldest first."""
     wanted = _state(state)
     image = Mesh().image(reading)
     items = [
@@ -150,7 +151,7 @@ def grant(
         typer.Option(
             "--on-revoke",
             **one_of(OnRevoke),
-            help="The copy's end when the last grant ends: PURGE or RETAIN.",
+            help="What happens to the copy when the last grant ends: PURGE or RETAIN.",
         ),
     ] = OnRevoke.PURGE,
     engine: Annotated[
@@ -158,14 +159,14 @@ def grant(
         typer.Option(
             "--engine",
             **one_of(Engine),
-            help="What copies, where this grant makes the link: SPARK or MIRRORMAKER.",
+            help="Engine of the link, if this grant creates it: SPARK or MIRRORMAKER.",
         ),
     ] = Engine.SPARK,
 ) -> None:
-    """Grant a request, as the product's owner.
+    """Grant a request as the product's owner.
 
-    --until applied waits for the reader's rights, --until active also until the copy runs. It then
-    takes what is in the product already: `sdm topic consume --follow` shows it as it comes.
+    --until applied waits for the reader's ACLs; --until active also waits until the copy runs. The
+    copy starts with the existing records: `sdm topic consume --follow` shows them as they arrive.
     """
     how = {"reason": reason, "on_revoke": on_revoke, "engine": engine}
     _decide(options, meant, lambda meta, about: AccessGranted(meta=meta, **about, **how))
@@ -173,7 +174,7 @@ def grant(
 
 @command(app, "deny", "sdm access deny 41 --reason 'ask for the masked view instead'")
 def deny(options: SubmitOptions, reason: Reason, meant: Meant) -> None:
-    """Deny a request, as the product's owner."""
+    """Deny a request as the product's owner."""
     _decide(options, meant, lambda meta, about: AccessDenied(meta=meta, **about, reason=reason))
 
 
@@ -184,10 +185,11 @@ def deny(options: SubmitOptions, reason: Reason, meant: Meant) -> None:
     "sdm access revoke 41 -r 'project ended' --until active",
 )
 def revoke(options: SubmitOptions, reason: Reason, meant: Meant) -> None:
-    """Revoke a grant, as the owner or operator, or give it back, as the consumer.
+    """Revoke a grant as the owner or operator, or return it as the consumer.
 
-    --until applied waits until the rights are gone, --until active also for the copy's end. The
-    answer lists under `left` what statements and sinks made of the data: no revocation deletes it.
+    --until applied waits until the ACLs are removed; --until active also waits until the copy ends.
+    `left` lists the topics and tables that statements and sinks made of the data: a revocation
+    does not delete them.
     """
     from self_service.cli.access import revocation
 
@@ -219,24 +221,29 @@ def credentials(
         ),
     ],
     out: Annotated[
-        Path | None, typer.Option("--out", help="Write a client's settings there, mode 0600.")
+        Path | None, typer.Option("--out", help="File to write the client settings to, mode 0600.")
     ] = None,
-    show_once: Annotated[bool, typer.Option("--show", help="Show them on stdout, once.")] = False,
+    show_once: Annotated[
+        bool, typer.Option("--show", help="Print the client settings on stdout, once.")
+    ] = False,
     cluster: Annotated[
         str | None,
         typer.Option(
             "--cluster",
-            help="Cluster to log in to; default: the home. A domain can also at the log's.",
+            help="Cluster to log in to; default: the home cluster. A domain may name the log's.",
             autocompletion=completion.clusters,
         ),
     ] = None,
     form: Annotated[
-        str, typer.Option("--form", help="java or librdkafka; both log in the same way.")
+        str,
+        typer.Option(
+            "--form", help="Format of the settings: java or librdkafka, with the same login."
+        ),
     ] = "librdkafka",
 ) -> None:
-    """Make a login anew and hand out a client's settings; the old password is refused from now.
+    """Issue a new password and client settings with it; the old password is refused from now on.
 
-    A client that is connected already goes on until it has to connect again.
+    A connected client keeps running until it reconnects.
     """
     from self_service.cli.domain.credentials import Form, hand_out
 
@@ -264,7 +271,7 @@ def explain(
 ) -> None:
     """Explain whether an application may read a product: entitled, enforced, copied, and why.
 
-    Entitled is what was decided, enforced what the cluster's rights say now, copied where data is.
+    entitled: the decision on the log. enforced: the ACLs of the cluster now. copied: where data is.
     """
     show(explanation.explain(Mesh(), reading, product, application), reading.output)
 
@@ -279,9 +286,9 @@ def list_readers(
     reading: Reading,
     product: Annotated[str, typer.Argument(help="Product.", autocompletion=completion.products)],
 ) -> None:
-    """List everybody who can read a product or a copy of it, and by what right.
+    """List who can read a product or a copy of it, and why.
 
-    The owner's domain and applications, grants, statements, sinks and links, by the log.
+    From the log: the owner's domain and applications, grants, statements, sinks and links.
     """
     from self_service.cli.access.readers import detail
 
@@ -295,7 +302,7 @@ def _state(text: str | None) -> State | None:
         return State(text.upper())
     except ValueError:
         known = ", ".join(state.value for state in State if state is not State.UNKNOWN)
-        raise UsageError(f"{text!r} is no state of a request: use {known}") from None
+        raise UsageError(f"{text!r} is not a state of a request: use {known}") from None
 
 
 def _decide(

@@ -106,15 +106,15 @@ def _observed(mesh: Mesh, image: Image, product: str, application: str) -> Seen:
         admin = KafkaAdmin(place.cluster, mesh.administration(image, place.cluster))
         reads, found = reasons.allow_reading(admin.acls(), place.topic, application)
     except MeshError as error:
-        return Seen(None, f"not looked up: {error}")
-    shown = "; ".join(str(acl) for acl in found) or f"no right on topic {place.topic}"
+        return Seen(None, f"not checked: {error}")
+    shown = "; ".join(str(acl) for acl in found) or f"no ACL on topic {place.topic}"
     return Seen(reads, f"cluster {place.cluster}: {shown}")
 
 
 def _copied(image: Image, access: Access | None) -> dict[str, Any]:
     link = image.links.get(access.link) if access and access.link else None
     if link is None:
-        none = "read at home, no copy" if access and access.link is None else "no copy"
+        none = "read in the home cluster, no copy" if access and access.link is None else "no copy"
         return {"copied": False, "copy": none}
     # the log tells when the mesh purged a copy, and nothing of who else deleted it
     lost = link.failure_code == "destination_lost"

@@ -25,14 +25,14 @@ def detail(image: Image, name: str) -> Detail:
         ),
     }
     items = [_item(one) for one in found]
-    return Detail(fields, {"readers": Listing(COLUMNS, items, "nobody but administrators")})
+    return Detail(fields, {"readers": Listing(COLUMNS, items, "only administrators")})
 
 
 def _administrators(image: Image, clusters: set[str]) -> str:
     """They need no right: who administers a cluster reads all that is on it."""
     known = image.identity.clusters
     users = [f"{known[name].admin_user} on {name}" for name in sorted(clusters & set(known))]
-    return f"read everything on their cluster, without a grant: {', '.join(users)}"
+    return f"can read everything on their cluster without a grant: {', '.join(users)}"
 
 
 def _item(one: Reader) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from projections.image import Image
 from projections.links import Desired
 
 _READING = ("read", "all")
-_DRIFT = "`sdm drift` names it"
+_DRIFT = "see `sdm drift`"
 _OWN = "OWN"
 """Stands in for a state where no request is needed."""
 _STILL = frozenset({LinkState.FAILED, LinkState.PAUSED})
@@ -33,7 +33,7 @@ def why(
     domain = domain_of(application)
     quarantine = image.identity.quarantines.get(domain)
     if enforced is None:
-        clauses.append("whether rights are there could not be looked up")
+        clauses.append("the ACLs could not be checked")
     elif quarantine is None or enforced:
         state = access.state.value if access else ""
         if access is None and domain == domain_of(product):
@@ -65,11 +65,13 @@ def _decision(access: Access | None, product: str, application: str) -> str:
     if access is None:
         owner = domain_of(product)
         if domain_of(application) == owner:
-            return f"{product} is {owner}'s own product, which all of {owner}'s applications read"
-        return f"{application} never asked for {product}"
+            return (
+                f"{product} is {owner}'s own product, which all of {owner}'s applications may read"
+            )
+        return f"{application} never requested {product}"
     match access.state:
         case "REQUESTED":
-            return f"asked at offset {access.offset}, {domain_of(product)} has not decided"
+            return f"requested at offset {access.offset}, {domain_of(product)} has not decided"
         case "DENIED":
             return f"denied by {access.decided_by}: {access.decision_reason}"
         case "GRANTED" | "ACTIVE":
@@ -82,17 +84,17 @@ def _rights(state: str, enforced: bool) -> Iterator[str]:
     """What was seen of the rights, where it says more than the decision."""
     match state, enforced:
         case (("GRANTED" | "ACTIVE" | "OWN"), True):
-            yield "the rights are applied"
+            yield "the ACLs are applied"
         case (("ACTIVE" | "OWN"), False):
-            yield f"the rights are missing: {_DRIFT}"
+            yield f"the ACLs are missing: {_DRIFT}"
         case "GRANTED", False:
-            yield "the rights are not applied"
+            yield "the ACLs are not applied"
         case "REVOKING", True:
-            yield "rights still to go"
+            yield "the ACLs are not removed yet"
         case "REVOKING", False:
-            yield "its rights are gone, which the controller has yet to report"
+            yield "the ACLs are removed, and the controller has yet to report it"
         case _, True:
-            yield f"a right to read is there all the same: {_DRIFT}"
+            yield f"an ACL allows reading all the same: {_DRIFT}"
 
 
 def _of_copy(image: Image, access: Access | None) -> Iterator[str]:
@@ -101,9 +103,9 @@ def _of_copy(image: Image, access: Access | None) -> Iterator[str]:
         return
     if link.desired is Desired.DELETED:
         again = f"`sdm link create {link.product} --cluster {link.cluster}`"
-        yield f"its link was deleted: {again} makes the copy again"
+        yield f"its link was deleted: {again} recreates the copy"
     elif link.failure_code == "destination_lost":
-        yield f"the copy is gone or another one: {link.failure}"
+        yield f"the copy was deleted or recreated: {link.failure}"
     elif link.state in _STILL:
         failure = f": {link.failure}" if link.failure else ""
-        yield f"the copy stands still, link {link.id} is {link.shown_state}{failure}"
+        yield f"the copy is not updated, link {link.id} is {link.shown_state}{failure}"

@@ -30,7 +30,7 @@ def answer(image: Image, access: Access, fields: dict[str, Any]) -> Detail:
         for step, written in graph.made_with(image, access)
         for place in written
     ]
-    empty = f"left: nothing, no statement or sink has read {access.topic} with this grant"
+    empty = f"left: nothing, no statement or sink has read {access.topic} under this grant"
     return Detail(about, {"left": Listing(COLUMNS, items, empty)})
 
 
@@ -41,7 +41,7 @@ def next_step(image: Image, access: Access) -> str | None:
         return None
     return (
         f"the topics and tables under `left` keep their records: ask {access.consumer} to delete "
-        f"them; `sdm lineage show {access.product} --downstream` lists them from now on"
+        f"them; `sdm lineage show {access.product} --downstream` continues to list them"
     )
 
 
@@ -54,7 +54,7 @@ def _copy(image: Image, access: Access) -> str:
     ]
     link = image.links.get(access.link or "")
     if others:
-        return f"stays, {', '.join(sorted(others))} may read it"
+        return f"kept, {', '.join(sorted(others))} may read it"
     if link is None or link.copy is Copy.NONE:
         return "none"
     if link.copy is not Copy.PRESENT:

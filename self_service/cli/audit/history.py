@@ -313,7 +313,7 @@ def find(every: Sequence[Step], reference: str) -> Step:
         UsageError: nothing is named, or several ids begin so.
     """
     if not reference.strip("# "):
-        raise UsageError("which record? Give its id, a unique beginning of it, or OFFSET")
+        raise UsageError("which record? Give its id, a unique prefix of it, or its offset")
     offset = offset_of(reference)
     if offset is None:
         wanted = reference.lower()
@@ -324,7 +324,7 @@ def find(every: Sequence[Step], reference: str) -> Step:
         fitting.sort(key=lambda one: one.signed_by != MESH_DOMAIN)
         if len({one.id for one in fitting}) > 1:
             several = ", ".join(f"{one.offset} {one.id}" for one in fitting[:4])
-            raise UsageError(f"{len(fitting)} ids begin with {reference}: name one of {several}")
+            raise UsageError(f"{len(fitting)} ids begin with {reference}: use one of {several}")
     else:
         fitting = [one for one in every if one.offset == offset]
     if not fitting:

@@ -59,7 +59,7 @@ class Filter:
         typer.Option(
             "--domain",
             metavar="NAME",
-            help="Said by this domain or about its things.",
+            help="From this domain or about its resources.",
             autocompletion=completion.domains,
         ),
     ] = None
@@ -75,13 +75,14 @@ class Filter:
         list[str] | None, typer.Option("--type", help="Event type, such as AccessGranted.")
     ] = None
     since: Annotated[
-        str | None, typer.Option("--since", metavar="TIME", help="From this time on.")
+        str | None, typer.Option("--since", metavar="TIME", help="From this time.")
     ] = None
     until: Annotated[
         str | None, typer.Option("--until", metavar="TIME", help="Up to this time.")
     ] = None
     correlation: Annotated[
-        str | None, typer.Option("--correlation", help="Of one conversation; a prefix is enough.")
+        str | None,
+        typer.Option("--correlation", help="With this correlation id, or a prefix of it."),
     ] = None
 
     def compiled(self, now: datetime) -> "Wanted":
@@ -92,7 +93,7 @@ class Filter:
             if name not in (*EVENTS, UNREADABLE):
                 near = nearest(name, EVENTS)
                 hint = f"did you mean {near}?" if near else f"use {', '.join(sorted(EVENTS))}"
-                raise InvalidValueError(f"--type {name!r} is no event of the mesh: {hint}")
+                raise InvalidValueError(f"--type {name!r} is not an event type of the mesh: {hint}")
         since = None if self.since is None else milliseconds(parse_time(self.since, now))
         until = None if self.until is None else milliseconds(parse_time(self.until, now))
         return Wanted(self, since, until)
@@ -167,10 +168,11 @@ def log(
     reading: Reading,
     wanted: Filter,
     limit: Annotated[
-        int | None, typer.Option("--limit", "-n", min=1, help="Only the last so many.")
+        int | None,
+        typer.Option("--limit", "-n", min=1, help="Number of records to show, the latest ones."),
     ] = None,
 ) -> None:
-    """Show who said what, what was decided, and what was done, in the order of the log."""
+    """Show intents, decisions and facts with their actors, in the order of the log."""
     # a filter that is wrong is refused before the log is read
     sought = wanted.compiled(datetime.now(UTC))
     mesh = Mesh()
@@ -181,7 +183,7 @@ def log(
     if wanted.domain not in (None, MESH_DOMAIN) and reading.is_now:
         lookup.domain(history.image, wanted.domain or "")
     found = items(history, sought, limit, whole=reading.output is not Format.TABLE)
-    show(Listing(COLUMNS, found, "no record fits"), reading.output)
+    show(Listing(COLUMNS, found, "no records match"), reading.output)
     if reading.output is Format.TABLE:
         note_appended(found)
 
@@ -302,20 +304,23 @@ def replay(
     reading: Reading,
     compare: Annotated[
         bool,
-        typer.Option("--compare", help="Read the rows on mesh.* and compare; 8 if they differ."),
+        typer.Option(
+            "--compare", help="Compare with the rows on mesh.*; exit code 8 if they differ."
+        ),
     ] = False,
     timeout: Annotated[
-        float, typer.Option("--timeout", metavar="SECONDS", min=0, help="For the rows to catch up.")
+        float,
+        typer.Option("--timeout", metavar="SECONDS", min=0, help="Time for the rows to catch up."),
     ] = 15.0,
 ) -> None:
     """Replay the log from its first record and show the state's checksums.
 
     The same log gives the same checksums on every machine. A field that a later version adds to a
-    row changes none while it has its default.
+    row does not change them while it has its default.
     """
     mesh = Mesh()
     if compare and not reading.is_now:
-        raise UsageError("--compare is about now: leave out --as-of and --at-offset")
+        raise UsageError("--compare reads the present state: leave out --as-of and --at-offset")
     began = time.monotonic()
     image = mesh.image(reading, whole_log=True)
     seconds = time.monotonic() - began

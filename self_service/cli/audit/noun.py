@@ -2,4 +2,4 @@
 
 from self_service.cli.framework.options import noun
 
-app = noun("The audit: the log as the only truth.")
+app = noun("Audit the governance log, the mesh's source of truth.")

@@ -42,17 +42,17 @@ def prove(
     shown: Shown,
     reference: Annotated[
         str,
-        typer.Argument(metavar="OFFSET|EVENT_ID", help="The record: OFFSET, or its event's id."),
+        typer.Argument(metavar="OFFSET|EVENT_ID", help="Offset of the record, or id of its event."),
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="FILE", help="Where to write; default: proof-OFFSET.json."),
+        typer.Option("--out", metavar="FILE", help="File to write; default: proof-OFFSET.json."),
     ] = None,
 ) -> None:
-    """Write a proof that one record stands on the log, and of the decision on it.
+    """Write a proof that a record is on the log, and of the decision on it.
 
-    It is checked without the log. A record without a decision is proven as undecided, up to the
-    newest checkpoint.
+    The proof can be checked without the log. A record without a decision is proven to be undecided
+    up to the newest checkpoint.
     """
     mesh, search = Mesh(), Search(reference)
     signed = _signed(mesh)
@@ -66,7 +66,7 @@ def prove(
         write_atomically(file, written(found), parents=False)
     except OSError as error:
         raise ConfigurationError(
-            f"{file} cannot be written: {error.strerror}; name another place with --out"
+            f"{file} cannot be written: {error.strerror}; name another file with --out"
         ) from error
     fields = {
         "file": str(file),
@@ -83,15 +83,15 @@ def prove(
     if controller.revoked is not None:
         note(
             f"the key that signed it was revoked at offset {controller.revoked}: prove it again "
-            "once another controller's checkpoint covers it"
+            "once a checkpoint of another controller key covers it"
         )
-    note(f"check it with: sdm audit check-proof {file} --key {controller.public}")
+    note(f"check it with sdm audit check-proof {file} --key {controller.public}")
 
 
 @command(app, "check-proof", "sdm audit check-proof proof.json --key CONTROLLER_PUBLIC_KEY")
 def check_proof(
     shown: Shown,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `prove` has written.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="File that `prove` wrote.")],
     key: Annotated[
         str,
         typer.Option("--key", metavar="CONTROLLER_PUBLIC_KEY", help="The controller's public key."),
@@ -101,21 +101,21 @@ def check_proof(
         typer.Option(
             "--governor",
             metavar="GOVERNOR_PUBLIC_KEY",
-            help="A governor's public key, under which a decision counts; may be given again.",
+            help="Public key of a governor whose decisions are valid; repeatable.",
         ),
     ] = None,
 ) -> None:
-    """Check a proof without Kafka, and show what the record says; 8 if anything is wrong.
+    """Check a proof without Kafka and show its record; exit code 8 if anything is wrong.
 
-    OUTCOME is what was decided on the record: a rejected one stands on the log, too. Whether a
-    decision has an effect, the proof of the record that it decides shows. Take the keys from a
-    place that you trust, not from who gave you the proof. That the governor's key was not revoked
-    before it decided, no proof shows: name those that were in force by --governor.
+    OUTCOME is the decision on the record: rejected records are on the log, too. The proof of a
+    decision does not show whether it has an effect: prove the record that it decides. Take the keys
+    from a source that you trust, not from the sender of the proof. A proof cannot show that the
+    governor's key was valid when it decided: name the valid keys with --governor.
     """
     for option, given in (("--key", key), *(("--governor", one) for one in governor or ())):
         if not is_public_key(given):
             raise InvalidValueError(
-                f"{option} {given[:60]!r} is no public key: 43 characters of base64url"
+                f"{option} {given[:60]!r} is not a public key: 43 characters of base64url"
             )
     try:
         text = read_text(file, MOST_PROOF_BYTES)
@@ -127,16 +127,16 @@ def check_proof(
     for offset, signer in _decisions(found):
         if governor and signer not in governor:
             raise FindingError(
-                f"the decision at offset {offset} is signed by {signer}, which is no key that "
-                "--governor names: it does not count"
+                f"the decision at offset {offset} is signed by {signer}, which --governor does not "
+                "name: it is not valid"
             )
     show(Detail(_fields(found)), shown.output)
-    note(f"the record stands on the log, as the controller signed it; {_sentence(found)}")
+    note(f"the record is on the log, as the controller signed it; {_sentence(found)}")
     if found.outcome.may_be_copy:
         note(
-            f"the record at offset {found.outcome.offset} came to the log at "
-            f"{stamp(found.outcome.appended)}: it may be a copy of the decision, which then stands "
-            "in front of it and took effect there; have `sdm audit verify` run"
+            f"the record at offset {found.outcome.offset} was appended at "
+            f"{stamp(found.outcome.appended)}: it may be a copy of the decision, which is then at "
+            "an earlier offset and took effect there; run `sdm audit verify`"
         )
 
 
@@ -157,28 +157,28 @@ def _sentence(found: Proven) -> str:
     match outcome.state:
         case State.ACCEPTED:
             return (
-                f"offset {outcome.offset} ACCEPTED it, under the key {outcome.signer}: that this "
-                "was not revoked before, nor its epoch at an end, no proof shows; compare it with "
-                "`sdm key list`, or have `sdm audit verify` run"
+                f"offset {outcome.offset} ACCEPTED it, under the key {outcome.signer}: the proof "
+                "does not show whether this key was revoked or its epoch ended before; compare the "
+                "key with `sdm key list`, or run `sdm audit verify`"
             )
         case State.REJECTED | State.QUARANTINED:
             return f"it has no effect: offset {outcome.offset} {outcome.state} it ({outcome.code})"
         case State.UNDECIDED:
             return (
                 f"the proof holds no decision on it, of the {size} records up to offset "
-                f"{found.proof.checkpoint.body.offset}: whether there is one, it does not show; "
+                f"{found.proof.checkpoint.body.offset}, and does not show whether there is one; "
                 "ask for a newer proof"
             )
         case State.NONE_NEEDED if isinstance(found.event, Decision):
             return (
-                f"it is a governor's decision on offset {found.event.offset}: whether it has an "
-                "effect, this does not show; have that record proven"
+                f"it is a governor's decision on offset {found.event.offset}: the proof does not "
+                "show whether it has an effect; prove that record"
             )
         case State.NONE_NEEDED:
             return (
-                f"it needs no decision, under the key {found.signer}: that this was not revoked "
-                "before, and that it had an effect, no proof shows; compare it with `sdm key list` "
-                "and `sdm audit log`"
+                f"it needs no decision, under the key {found.signer}: the proof does not show "
+                "whether this key was revoked before, or whether the record had an effect; compare "
+                "it with `sdm key list` and `sdm audit log`"
             )
 
 

@@ -33,20 +33,20 @@ def trace(
         str,
         typer.Argument(
             metavar="ID",
-            help="Id of a request, an intent or any event, a unique prefix of it, or OFFSET.",
+            help="Id of a request, an intent or any event, a unique prefix of it, or an offset.",
             autocompletion=completion.requests,
         ),
     ],
     alone: Annotated[
-        bool, typer.Option("--alone", help="Only this intent and what followed from it.")
+        bool, typer.Option("--alone", help="Only this intent and the records that it caused.")
     ] = False,
     progress: Annotated[
-        bool, typer.Option("--progress", help="Also the floors of a link's progress.")
+        bool, typer.Option("--progress", help="Also the progress records of links.")
     ] = False,
 ) -> None:
-    """Follow a conversation: request, decision, grant, rights, copy, revocation, purge.
+    """Trace a request: its decision, grant, ACLs, copy, revocation and purge.
 
-    AFTER counts from its first record, TOOK from the one before; both by the mesh's clock.
+    AFTER counts from the first record, TOOK from the previous one, both by the mesh's clock.
     """
     mesh = Mesh()
     with mesh.log() as reader:

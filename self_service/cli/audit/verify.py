@@ -39,7 +39,7 @@ class Doubted:
 
     first: Annotated[
         int | None,
-        typer.Option("--from", metavar="N", min=0, help="Check signatures from this offset on."),
+        typer.Option("--from", metavar="N", min=0, help="Check signatures from this offset."),
     ] = None
     last: Annotated[
         int | None,
@@ -50,13 +50,13 @@ class Doubted:
         typer.Option(
             "--checkpoints",
             metavar="FILE",
-            help="A copy of the checkpoints kept elsewhere; default: this home's.",
+            help="Checkpoint file to compare; default: the one in this home.",
         ),
     ] = None
     strict: Annotated[
         bool,
         typer.Option(
-            "--strict", help="Also fail on gaps, and where today's rules decide otherwise."
+            "--strict", help="Also fail on gaps and on decisions that today's rules would change."
         ),
     ] = False
 
@@ -65,15 +65,15 @@ class Doubted:
         typer.Option(
             "--other-version",
             metavar="VERSION",
-            help="A version of the mesh's software that governed here once; repeat for several. "
-            "What it decided against today's rules is listed and does not fail.",
+            help="An earlier version of the mesh's software that governed here; repeatable. "
+            "Its decisions against today's rules are listed and do not fail.",
         ),
     ] = None
 
     require_file: Annotated[
         bool,
         typer.Option(
-            "--require-file", help="Also fail where the checkpoint file is missing or was cut."
+            "--require-file", help="Also fail if the checkpoint file is missing or truncated."
         ),
     ] = False
 
@@ -81,7 +81,7 @@ class Doubted:
     def scope(self) -> Scope:
         """The offsets; raises UsageError for none."""
         if self.last is not None and (self.first or 0) > self.last:
-            raise UsageError(f"--from {self.first} lies behind --to {self.last}")
+            raise UsageError(f"--from {self.first} is after --to {self.last}")
         return Scope(self.first or 0, self.last, frozenset(self.other_versions or ()))
 
 
@@ -96,12 +96,12 @@ class Doubted:
     "sdm audit verify --checkpoints /mnt/witness/local.notes",
 )
 def verify_log(shown: Shown, doubted: Doubted) -> None:
-    """Verify the log against its checkpoints, every signature, schema and decision.
+    """Verify the log against its checkpoints, and every signature, schema and decision.
 
-    8 names the first bad offset or range. Records that were set aside are no fault of the log:
-    they have no effect. With --from or --to, the rest is verified by its hashes only. NOT_JUDGED
-    counts, by version, decisions against today's rules whose governor named another version: the
-    rules may have changed since, or whoever stole the governor's key named it.
+    Exit code 8 comes with the first bad offset or range. Records that were set aside are no fault
+    of the log: they have no effect. With --from or --to, only the hashes of the other records are
+    verified. NOT_JUDGED counts, by version, decisions against today's rules whose governor named
+    another version: the rules may have changed since, or a thief of the governor's key named it.
     """
     mesh, scope = Mesh(), doubted.scope
     connection = mesh.governance(mesh.reader)
@@ -118,26 +118,26 @@ def verify_log(shown: Shown, doubted: Doubted) -> None:
     _tell(report, evidence, seconds, shown, strict=doubted.strict)
     if scope.first > report.last:
         raise UsageError(
-            f"--from {scope.first} lies behind the log's last record, offset {report.last}: no "
-            "signature was checked, only hashes"
+            f"--from {scope.first} is after the log's last record, offset {report.last}: only "
+            "hashes were checked, no signatures"
         )
     if scope.last is not None and scope.last > report.last:
-        note(f"--to {scope.last} lies behind the log's last record: checked up to {report.last}")
+        note(f"--to {scope.last} is after the log's last record: checked up to {report.last}")
 
 
 def _evidence(connection: Connection, path: Path, origin: str) -> Evidence:
     """Both places, given time to be equal; the file is left out where there is none."""
     file = read_file(path) if path.exists() else None
     if file is None:
-        note(f"there is no {path}: only mesh.checkpoints is compared")
+        note(f"{path} does not exist: only mesh.checkpoints is compared")
     topic, deadline = _topic(connection), time.monotonic() + _IN_FLIGHT_S
     while is_behind(topic, file) and time.monotonic() < deadline:
         time.sleep(0.2)
         topic = _topic(connection)
     if late := behind(topic, file):
         note(
-            f"{path} ends {late} checkpoints before mesh.checkpoints: it was cut, unless no worker "
-            "of this home has led since; the next start of one writes them again"
+            f"{path} lacks the last {late} checkpoints of mesh.checkpoints: it was truncated, or "
+            "no worker of this home has led since; the next worker that starts writes them again"
         )
     found = judge(origin, topic, file)
     if file is None:
@@ -217,7 +217,7 @@ def _tell(
     show(Detail(_fields(report, evidence, seconds, valid=not bad), parts), shown.output)
     if bad:
         raise FindingError(_sentence(bad, report))
-    note(f"all {report.records} records hold, up to offset {report.last}")
+    note(f"all {report.records} records are valid, up to offset {report.last}")
 
 
 def _fields(report: Report, evidence: Evidence, seconds: float, *, valid: bool) -> dict[str, Any]:
@@ -250,7 +250,7 @@ def _sentence(bad: list[Finding], report: Report) -> str:
     first, codes = bad[0], {one.code for one in bad}
     if codes <= OF_CHECKPOINTS:
         return (
-            f"every record of the log holds; of its checkpoints one does not ({first.code}): "
+            f"every record of the log is valid; one of its checkpoints is not ({first.code}): "
             f"{first.text}"
         )
     if codes == {NOT_JUDGED}:
@@ -259,7 +259,7 @@ def _sentence(bad: list[Finding], report: Report) -> str:
     place = f"offset {first.offset}"
     if first.last is not None:
         place = f"offsets {first.offset} to {first.last}"
-    return f"the log does not hold at {place} ({first.code}): {first.text}"
+    return f"the log is not valid at {place} ({first.code}): {first.text}"
 
 
 def _listing(findings: list[Finding]) -> Listing:

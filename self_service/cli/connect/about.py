@@ -46,14 +46,14 @@ _ELSEWHERE = (
         "type": "mirrormaker",
         "direction": "both",
         "class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
-        "brings": "a product into another cluster, as a link that the mesh keeps",
+        "brings": "a product into another cluster, as a link of the mesh",
         "example": "sdm access grant 41 --engine mirrormaker",
     },
     {
         "type": "generator",
         "direction": "source",
         "class": "-",
-        "brings": "made-up clicks, trades or records of a schema, as a job of the mesh",
+        "brings": "generated clicks, trades or records of a schema, as a job of the mesh",
         "example": "sdm generate east.clicks --kind clickstream --background --name clicks",
     },
 )
@@ -62,22 +62,22 @@ _ELSEWHERE = (
 
 @command(app, "list", "sdm connect list -o json")
 def list_workers(shown: Shown) -> None:
-    """List the Connect workers: one for each domain with connectors, or links by MirrorMaker.
+    """List the Connect workers, one for each domain with connectors or MirrorMaker links.
 
-    A worker is started when its domain first needs it, and stopped when it runs no connector.
+    The mesh starts a worker when its domain first needs it, and stops it when it runs no connector.
     """
     ends = Mesh().endpoints
     items = [_of_domain(domain, one) for domain, one in workers.known().items()]
     if (shared := workers.shared(ends)) is not None:
         items.append(_about({"connect": ends.connect_group, "domain": None}, shared))
     columns = ("connect", "domain", "state", "url", "version", "connectors", "failed")
-    none = "no Connect worker: one is started for a domain's first connector"
+    none = "no Connect workers: the mesh starts one for a domain's first connector"
     show(Listing(columns, items, none), shown.output)
 
 
 @command(app, "describe", "sdm connect describe -d shop")
 def describe(shown: Shown, of: OfDomain = None) -> None:
-    """Describe a domain's Connect worker: what it runs, which plugins it has."""
+    """Describe a domain's Connect worker: its connectors and its plugins."""
     mesh, domain = Mesh(), _domain(of)
     worker = workers.known().get(domain)
     shared = workers.shared(mesh.endpoints)
@@ -88,7 +88,7 @@ def describe(shown: Shown, of: OfDomain = None) -> None:
         return
     if worker is None:
         raise NotFoundError(
-            f"no Connect worker of {domain} runs: it is started for the domain's first connector"
+            f"{domain} has no Connect worker: the mesh starts it for the domain's first connector"
         )
     show(Detail(_of_domain(domain, worker), {"plugins": _listed(worker.api)}), shown.output)
 
@@ -101,15 +101,16 @@ def plugins(
         bool, typer.Option("--all", help="Also converters, transforms and predicates.")
     ] = False,
 ) -> None:
-    """List the connectors that a domain's Connect worker can run; it is started for that."""
+    """List the connectors that a domain's Connect worker can run; starts the worker if needed."""
     show(_listed(Mesh().connect_of(_domain(of)).api, every=every), shown.output)
 
 
 @command(connector_app, "list", "sdm connect connector list")
 def repository(shown: Shown) -> None:
-    """List the kinds of connectors that `add --type` knows, and what else brings data in.
+    """List the types of connectors that `add --type` accepts, and other sources of data.
 
-    `sdm connect plugins` lists what can be added with a file, `deployed` the connectors that run.
+    `sdm connect plugins` lists the plugins that can be added with a file, `deployed` the connectors
+    that were added.
     """
     columns = ("type", "direction", "class", "example")
     show(Listing(columns, [*_REPOSITORY, *_ELSEWHERE]), shown.output)
@@ -118,7 +119,9 @@ def repository(shown: Shown) -> None:
 def _domain(of: str | None) -> str:
     domain = of or current_domain(Mesh().home)
     if domain is None:
-        raise UsageError("whose worker? name a domain (-d), or run `sdm switch-domain NAME`")
+        raise UsageError(
+            "which domain's worker? Give --domain NAME, or run `sdm switch-domain NAME`"
+        )
     return domain
 
 

@@ -7,7 +7,7 @@ import typer
 from self_service.cli.framework import completion
 from self_service.cli.framework.options import noun
 
-app = noun("Kafka Connect: what brings data in and out.")
+app = noun("Kafka Connect: import and export data.")
 connector_app = noun("Connectors of a domain.")
 app.add_typer(connector_app, name="connector")
 
@@ -20,17 +20,19 @@ Name = Annotated[
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Another setting; wins over all."),
+    typer.Option(
+        "--set", metavar="NAME=VALUE", help="Another setting; takes precedence over all others."
+    ),
 ]
 Password = Annotated[
     str | None,
     typer.Option(
         "--password",
         metavar="REFERENCE",
-        help="file:/path or env:NAME; its text is stored where Connect reads it, and named in "
-        "the config.",
+        help="file:/path or env:NAME; the password is stored where Connect reads it, and the "
+        "config refers to it.",
     ),
 ]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Only let the connector check its config; change nothing.")
+    bool, typer.Option("--dry-run", help="Only validate the config; change nothing.")
 ]

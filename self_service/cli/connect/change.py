@@ -30,11 +30,11 @@ from self_service.cli.mesh.context import Mesh
 from self_service.cli.streaming.wording import reading_application
 
 _NOT_ASKED = {
-    connector_config.POSTGRES: "the database does not answer from here, and was not asked whether "
-    "its tables tell whole rows of updates and deletes, have a key, and hold types that arrive as "
-    "they are: Connect reports none of it. docs/how-to/connect.md has what to look at",
-    connector_config.JDBC_SINK: "the database was not asked from here whether its table takes what "
-    "comes: Connect reports what is wrong when it runs",
+    connector_config.POSTGRES: "the database cannot be reached from here. It was not checked "
+    "whether its tables log whole rows of updates and deletes, have a key, and use types that "
+    "arrive unchanged: Connect reports none of this. docs/how-to/connect.md shows what to check",
+    connector_config.JDBC_SINK: "it was not checked from here whether the database's table takes "
+    "the records: Connect reports errors when it runs",
 }
 """What nobody has looked at where the database was not asked."""
 
@@ -93,7 +93,9 @@ class Change:
             return self.config, lambda: None
         place = connector_config.SECRET_SETTINGS.get(self.config.get("connector.class", ""))
         if place is None:
-            raise UsageError("--password: the mesh knows no setting of this class that takes one")
+            raise UsageError(
+                "--password: the mesh does not know which setting of this class takes a password"
+            )
         reference = connect.secrets.store(self.connector, resolve(self.password))
         config = {**self.config, place: reference}
         return config, lambda: connect.secrets.remove(self.connector, reference)
@@ -133,7 +135,7 @@ class Change:
         who = self.mesh.acting_as(self.options.domain).domain
         if who != domain:
             raise RefusedError(
-                "not_your_domain", f"{who} may not write {self.connector}: only {domain} can"
+                "not_your_domain", f"{who} may not change {self.connector}: only {domain} may"
             )
         lookup.domain(image, domain)
 

@@ -32,16 +32,16 @@ class Kind(Place):
     ] = None
     table: Annotated[
         list[str] | None,
-        typer.Option("--table", help="Table to capture, schema.table; several times."),
+        typer.Option("--table", help="Table to capture, schema.table; repeatable."),
     ] = None
     topic: Annotated[
         list[str] | None,
-        typer.Option("--topic", help="Topic or product that a sink reads; several times."),
+        typer.Option("--topic", help="Topic or product that a sink reads; repeatable."),
     ] = None
     key: Annotated[
         Key,
         typer.Option(
-            "--key", help="What makes a row of a sink: each record, or the latest of its key."
+            "--key", help="Rows of a sink: one for each record, or the latest value of each key."
         ),
     ] = Key.POSITION
     application: Annotated[
@@ -72,10 +72,10 @@ def config_of(mesh: Mesh, connector: str, kind: Kind, file: Path | None) -> dict
         config = debezium.outbox(connector, kind.table[0], place)
     elif kind.type == jdbc_sink.TYPE:
         if not kind.topic:
-            raise UsageError("what is to be read? Give --topic, once for each")
+            raise UsageError("which topics does the sink read? Give --topic, once for each")
         config = jdbc_sink.config(connector, _topics(mesh, connector, kind.topic), place, kind.key)
     else:
-        raise UsageError(f"{kind.type!r} is no type of connector: known are {_known('and')}")
+        raise UsageError(f"{kind.type!r} is not a type of connector: known are {_known('and')}")
     return with_settings(config, kind.settings)
 
 
@@ -124,7 +124,7 @@ def read(path: Path) -> dict[str, str]:
     if isinstance(found, dict) and isinstance(found.get("config"), dict):
         found = found["config"]
     if not isinstance(found, dict) or not found:
-        raise InvalidValueError(f"{path} holds no mapping of settings")
+        raise InvalidValueError(f"{path} does not hold a mapping of settings")
     # Connect's own files may repeat the name, which is given beside the file
     return {
         _setting(path, name): _text(path, name, value)
@@ -145,7 +145,7 @@ def _topics(mesh: Mesh, connector: str, names: list[str]) -> list[str]:
 
 def _setting(path: Path, name: object) -> str:
     if not isinstance(name, str):
-        raise InvalidValueError(f"{path} has a setting whose name is no text")
+        raise InvalidValueError(f"{path} has a setting whose name is not a string")
     return name
 
 
@@ -153,5 +153,9 @@ def _text(path: Path, name: str, value: object) -> str:
     if isinstance(value, str):
         return value
     if value is None:
-        raise InvalidValueError(f'{path}: {name} is null: leave it out, or write "" for no text')
-    raise InvalidValueError(f"{path}: {name} is no text: write a list as one, with commas")
+        raise InvalidValueError(
+            f'{path}: {name} is null: leave it out, or write "" for an empty string'
+        )
+    raise InvalidValueError(
+        f"{path}: {name} is not a string: write a list as one string, with commas"
+    )

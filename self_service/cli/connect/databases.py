@@ -19,7 +19,7 @@ class Place:
     host: Annotated[
         str | None, typer.Option("--host", help="host:port; default: the local Postgres.")
     ] = None
-    user: Annotated[str | None, typer.Option("--user", help="Its user.")] = None
+    user: Annotated[str | None, typer.Option("--user", help="User of the database.")] = None
     password: Password = None
     database: Annotated[str | None, typer.Option("--database", help="Database name.")] = None
 

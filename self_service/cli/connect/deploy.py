@@ -35,22 +35,23 @@ def add(
     kind: Kind,
     name: Name,
     file: Annotated[
-        Path | None, typer.Option("--file", "-f", help="Config as YAML or JSON.")
+        Path | None, typer.Option("--file", "-f", help="Config file, YAML or JSON.")
     ] = None,
-    description: Annotated[str, typer.Option("--description", help="What it is for.")] = "",
+    description: Annotated[
+        str, typer.Option("--description", help="Purpose of the connector.")
+    ] = "",
     replace: Annotated[
-        bool, typer.Option("--replace", help="Change one that is there under this name.")
+        bool, typer.Option("--replace", help="Replace the connector of this name, if it exists.")
     ] = False,
     dry_run: DryRun = False,
 ) -> None:
     """Add a connector of the current domain, and wait until it runs.
 
-    debezium-postgres captures each change of the named tables into the topics <domain>.<table>,
-    with Avro schemas registered; debezium-outbox makes events of the rows of an outbox table.
-    jdbc-sink writes topics into tables. A table that a connector of another domain captures or
-    fills is refused (table_taken). Secrets are named by reference, never written into a config.
-    The connector works with a login of its own, at the cluster where its domain's topics live; a
-    task that fails is started again by itself.
+    debezium-postgres captures each change of the named tables into the topics <domain>.<table> and
+    registers their Avro schemas; debezium-outbox turns the rows of an outbox table into events.
+    jdbc-sink writes topics to tables. A table that a connector of another domain captures or
+    fills is refused (table_taken). Configs refer to secrets and never contain them. The connector
+    has its own login, at the home cluster of its domain. Failed tasks are restarted automatically.
     """
     mesh = Mesh()
     domain = _domain(mesh, options)
@@ -83,23 +84,25 @@ def update(
     name: Name,
     settings: Settings = None,
     unset: Annotated[
-        list[str] | None, typer.Option("--unset", metavar="NAME", help="Leave a setting out.")
+        list[str] | None, typer.Option("--unset", metavar="NAME", help="Setting to remove.")
     ] = None,
     password: Password = None,
     dry_run: DryRun = False,
 ) -> None:
-    """Change some settings of a connector, or its password; the others stay as they are.
+    """Change some settings of a connector or its password, and keep the other settings.
 
-    Connect checks the whole config first: one that it refuses changes nothing. Nor does one of a
-    connector that somebody else has changed meanwhile (connector_changed).
+    Connect validates the whole config first: if it refuses the config, nothing changes. Nothing
+    changes either if the connector was changed by another client meanwhile (connector_changed).
     """
     if not settings and not unset and password is None:
-        raise UsageError("what is to change? Give --set NAME=VALUE, --unset NAME or --password")
+        raise UsageError("nothing to change: give --set NAME=VALUE, --unset NAME or --password")
     mesh = Mesh()
     found = standing(mesh, options, name)
     missing = [one for one in unset or [] if one not in found.config]
     if missing:
-        raise UsageError(f"{found.id} has no setting {', '.join(missing)}: describe it")
+        raise UsageError(
+            f"{found.id} has no setting {', '.join(missing)}: see `sdm connect connector describe`"
+        )
     kept = {one: value for one, value in found.config.items() if one not in (unset or [])}
     config = with_own_secret(with_settings(kept, settings), found.config)
     change = Change(mesh, options, found.id, config, found.application, password, found.generation)

@@ -16,23 +16,23 @@ from self_service.cli.topic.readers import left_dry
 
 @command(connector_app, "stop", "sdm connect connector stop shop --reason 'maintenance'")
 def stop(options: StartOptions, name: Name, reason: OptionalReason = "") -> None:
-    """Let a connector stand still, without any right; `start` lets it go on where it stood.
+    """Stop a connector and revoke its ACLs. `start` resumes from the last offset.
 
-    A database keeps what it still has to tell, which takes space there, until the connector goes on
-    or is deleted.
+    A captured database retains the changes that the connector has not read, which takes disk space,
+    until the connector resumes or is deleted.
     """
     _direct(options, name, ConnectorStopped, reason)
 
 
 @command(connector_app, "start", "sdm connect connector start shop")
 def start(options: StartOptions, name: Name, reason: OptionalReason = "") -> None:
-    """Let a stopped connector go on where it stood."""
+    """Start a stopped connector from its last offset."""
     _direct(options, name, ConnectorStarted, reason)
 
 
 @command(connector_app, "restart", "sdm connect connector restart shop")
 def restart(options: StartOptions, name: Name, reason: OptionalReason = "") -> None:
-    """Stop a connector and start it again, with all of its tasks."""
+    """Restart a connector and all of its tasks."""
     mesh = Mesh()
     found = standing(mesh, options, name)
     if found.desired == "RUNNING":
@@ -46,7 +46,7 @@ def restart(options: StartOptions, name: Name, reason: OptionalReason = "") -> N
     connector_app, "delete", "sdm connect connector delete shop --reason 'replaced'", alias="drop"
 )
 def delete(options: StartOptions, name: Name, reason: OptionalReason = "") -> None:
-    """End a connector, with its login and its secrets; its topics stay the domain's.
+    """Delete a connector with its login and its secrets; the domain keeps its topics.
 
     Kafka keeps its offsets: a connector that is added under the same name resumes from them and
     takes no snapshot. Under another name it starts from the beginning.
@@ -62,9 +62,9 @@ def delete(options: StartOptions, name: Name, reason: OptionalReason = "") -> No
     if slot := found.config.get("slot.name"):
         publication = found.config.get("publication.name")
         note(
-            f"the database keeps the replication slot {slot} for a connector that comes back: "
-            f"drop it there with SELECT pg_drop_replication_slot('{slot}')"
-            + (f", and its publication with DROP PUBLICATION {publication}" if publication else "")
+            f"the database keeps the replication slot {slot} in case the connector is added again: "
+            f"to drop it, run SELECT pg_drop_replication_slot('{slot}') there"
+            + (f", and DROP PUBLICATION {publication}" if publication else "")
         )
 
 

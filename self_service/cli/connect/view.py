@@ -29,9 +29,9 @@ COLUMNS = ("connector", "direction", "class", "state", "tasks", "restarts", "fai
 def deployed(
     reading: Reading,
     of: OfDomain = None,
-    every: Annotated[bool, typer.Option("--all", help="Also those that were deleted.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Also list deleted connectors.")] = False,
 ) -> None:
-    """List the connectors: what they run, and how they are."""
+    """List the connectors with their types and states."""
     image = Mesh().image(reading)
     if of is not None:
         lookup.domain(image, of)
@@ -45,7 +45,7 @@ def deployed(
 
 @command(connector_app, "describe", "sdm connect connector describe shop")
 def describe(reading: Reading, name: Name) -> None:
-    """Describe a connector: its state and topics, and its config without secrets."""
+    """Describe a connector: its state, its topics, and its config without secrets."""
     mesh = Mesh()
     image = mesh.image(reading)
     found = lookup.connector(image, lookup.identity(name, current_domain(mesh.home) or ""))
@@ -92,7 +92,7 @@ def _in_connect(mesh: Mesh, name: str) -> dict[str, Any]:
     try:
         api = workers.running(mesh.endpoints, domain_of(name))
         if api is None:
-            return {"in_connect": "its domain's worker is not ready", "topics": None}
+            return {"in_connect": "the domain's worker is not ready", "topics": None}
         found = api.deployed().get(name)
         if found is None:
             return {"in_connect": "not there", "topics": []}
@@ -100,4 +100,4 @@ def _in_connect(mesh: Mesh, name: str) -> dict[str, Any]:
         states = f"{found.connector.state}, tasks {tasks}"
         return {"in_connect": states, "topics": api.topics(name)}
     except MeshError as error:
-        return {"in_connect": f"not looked up: {error}", "topics": None}
+        return {"in_connect": f"not checked: {error}", "topics": None}

@@ -62,6 +62,6 @@ def started(ends: Endpoints, domain: str) -> tuple[Connect, str]:
         if (found := shared(ends)) is not None:
             return found, ends.connect_group
         if running(ends, domain) is None:
-            note(f"starting the Kafka Connect worker of {domain}, which takes some seconds")
+            note(f"starting the Kafka Connect worker of {domain}; this takes some seconds")
     command = domain_servers.command("connect-worker")
     return OwnWorker(domain, command, named, waits=True), group_of(domain)

@@ -16,7 +16,7 @@ from self_service.cli.framework.options import (
 from self_service.cli.framework.output import Detail, Listing, show
 from self_service.cli.mesh.context import Mesh
 
-app = noun("Applications read products; each has a login of its own.")
+app = noun("Applications read products. Each has its own login.")
 
 
 @command(
@@ -28,7 +28,9 @@ app = noun("Applications read products; each has a login of its own.")
 def register(
     options: SubmitOptions,
     name: Annotated[str, typer.Argument(help="Application id, <domain>.<name>.")],
-    description: Annotated[str, typer.Option("--description", help="What it does.")] = "",
+    description: Annotated[
+        str, typer.Option("--description", help="Purpose of the application.")
+    ] = "",
 ) -> None:
     """Register an application of the current domain, and wait until it can log in."""
     from self_service.cli.mesh.submitting import submit

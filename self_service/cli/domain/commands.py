@@ -41,9 +41,9 @@ def register(
         str, typer.Option("--description", help="What the domain is about.")
     ] = "",
 ) -> None:
-    """Register a domain: makes its signing key here, and waits until it can log in.
+    """Register a domain: creates its signing key here, and waits until it can log in.
 
-    The operator says it. Its key is $SDM_HOME/keys/NAME.key, mode 0600.
+    Only the operator registers domains. The key is $SDM_HOME/keys/NAME.key, mode 0600.
     """
     from mesh_events.signing import SigningKey
     from self_service.cli.mesh.submitting import IntentRefusedError, submit
@@ -76,7 +76,7 @@ def register(
         if not kept:
             place.unlink(missing_ok=True)
         raise
-    note(f"its signing key is {place}; speak for it with `sdm switch-domain {name}`")
+    note(f"its signing key is {place}; act as {name} with `sdm switch-domain {name}`")
     show(Detail({**submitted.fields(), "public_key": key.public}), options.output)
 
 
@@ -101,7 +101,7 @@ def list_domains(reading: Reading) -> None:
 
 @command(app, "describe", "sdm domain describe east", "sdm domain describe east --at-offset 60")
 def describe(reading: Reading, name: Name) -> None:
-    """Describe a domain: what it has of each kind and may have, its keys, logins and products."""
+    """Describe a domain: its resources and their limits, its keys, logins and products."""
     image = Mesh().image(reading)
     found = lookup.domain(image, name)
     identity = image.identity

@@ -52,7 +52,7 @@ def read_properties(path: Path) -> dict[str, str]:
     found = {name.strip(): value.strip() for name, _, value in pairs}
     if "sasl.username" not in found or "bootstrap.servers" not in found:
         raise ConfigurationError(
-            f"{path} has no sasl.username and bootstrap.servers: make it with "
+            f"{path} has no sasl.username and bootstrap.servers: write it with "
             "`sdm access credentials APPLICATION --out FILE`"
         )
     return found
@@ -67,8 +67,8 @@ def login_of(settings: dict[str, str]) -> Connection:
     ca, certificate = (Path(named) if named else None for named in files)
     if ca is None and settings.get("security.protocol") == ENCRYPTED:
         raise ConfigurationError(
-            "the client's settings ask for SASL_SSL without ssl.ca.location: name the PEM file of "
-            "the brokers' authority"
+            "the client settings use SASL_SSL without ssl.ca.location: name the PEM file of the "
+            "certificate authority of the brokers"
         )
     return Connection(
         settings["bootstrap.servers"],
@@ -103,7 +103,9 @@ def hand_out(
             default=Until.APPLIED,
         )
         if submitted.image is None:
-            note("the settings are handed out once the login is made: ask again without --no-wait")
+            note(
+                "the settings are available once the login exists: run this again without --no-wait"
+            )
             show(Detail(submitted.fields()), options.output)
             return
         settings = client_settings(mesh.login(submitted.image, cluster, principal), form)
@@ -113,7 +115,7 @@ def hand_out(
             # a comment: Kafka's clients complain of settings that are none of theirs
             write(f"# schema registry: {registry}\n{properties(settings)}")
     if out is not None:
-        note(f"wrote {out}, for you alone to read (0600)")
+        note(f"wrote {out}, readable only by you (0600)")
         where = {"cluster": cluster, "registry": registry, "file": str(out.absolute())}
         show(Detail({**submitted.fields(), **where}), options.output)
     elif options.output is Format.TABLE:
@@ -137,7 +139,7 @@ def place(image: Image, principal: str, wanted: str | None) -> str:
     cluster = wanted or home
     if cluster not in places:
         raise NotFoundError(
-            f"{principal} has no login on cluster {cluster}: it has one on "
+            f"{principal} has no login on cluster {cluster}; clusters with a login: "
             f"{', '.join(places) or 'none'}"
         )
     return cluster
@@ -176,7 +178,7 @@ def private_file(path: Path) -> Iterator[Callable[[str], None]]:
             except OSError as error:
                 kept = part.rename(path.parent / f"{part.name}.kept")
                 raise ConfigurationError(
-                    f"{path} cannot be written: {error.strerror}; {kept} holds what it was to hold"
+                    f"{path} cannot be written: {error.strerror}; {kept} has its content"
                 ) from error
 
         try:

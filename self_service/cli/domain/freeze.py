@@ -22,7 +22,7 @@ app = noun("Emergencies.")
 Domain = Annotated[
     str | None, typer.Argument(help="The domain.", autocompletion=completion.domains)
 ]
-All = Annotated[bool, typer.Option("--all", help="Every domain, in place of NAME.")]
+All = Annotated[bool, typer.Option("--all", help="Every domain, instead of NAME.")]
 One = Annotated[str, typer.Argument(help="The domain.", autocompletion=completion.domains)]
 
 
@@ -35,15 +35,18 @@ One = Annotated[str, typer.Argument(help="The domain.", autocompletion=completio
 def freeze(
     options: SubmitOptions,
     duration: Annotated[
-        str, typer.Option("--for", metavar="DURATION", help="For so long, such as 90m or 2h30m.")
+        str,
+        typer.Option(
+            "--for", metavar="DURATION", help="Duration of the freeze, such as 90m or 2h30m."
+        ),
     ],
     reason: Reason,
     name: Domain = None,
     every: All = False,
 ) -> None:
-    """Let nothing count that a domain says, for a time; what is in force stays in force.
+    """Reject a domain's intents for a limited time; earlier decisions stay in force.
 
-    Who reads goes on reading: `sdm quarantine` takes its rights as well.
+    Its clients keep reading and writing: `sdm quarantine` also revokes the domain's ACLs.
     """
     from self_service.cli.mesh.failures import ending
 
@@ -65,13 +68,13 @@ def freeze(
     if submitted.outcome is not None and submitted.outcome.clock is not None:
         # this machine's clock may be wrong
         end = submitted.outcome.clock + lasts
-    note(f"end it before its time with {ending('thaw', domain)}")
+    note(f"end it early with {ending('thaw', domain)}")
     show(Detail({**submitted.fields(), "domain": domain, "until": stamp(end)}), options.output)
 
 
 @command(app, "thaw", "sdm thaw west --reason 'new key registered' --domain mesh")
 def thaw(options: SubmitOptions, reason: Reason, name: Domain = None, every: All = False) -> None:
-    """End a freeze before its time."""
+    """End a freeze early."""
     domain = _whom(name, every=every)
     submitted = _submit(options, lambda meta: DomainThawed(meta=meta, domain=domain, reason=reason))
     show(Detail({**submitted.fields(), "domain": domain}), options.output)
@@ -79,11 +82,11 @@ def thaw(options: SubmitOptions, reason: Reason, name: Domain = None, every: All
 
 @command(app, "quarantine", "sdm quarantine west --reason 'a laptop was stolen' --domain mesh")
 def quarantine(options: SubmitOptions, reason: Reason, name: One) -> None:
-    """Cut a domain off until its release: nothing counts that it says, and it has no rights.
+    """Isolate a domain until its release: reject its intents and revoke its ACLs.
 
-    Its applications can neither read nor write anything on any cluster, and its connectors stop.
-    Grants stay, and apply again after the release. What others read of it goes on: delete links,
-    or pause them, to stop that.
+    Its applications can neither read nor write on any cluster, and its connectors stop. Its grants
+    remain and are applied again after the release. Other domains keep reading its products: pause
+    or delete the links to stop that.
     """
     from self_service.cli.mesh.failures import ending
 
@@ -94,13 +97,15 @@ def quarantine(options: SubmitOptions, reason: Reason, name: One) -> None:
     )
     note(f"end it with {ending('release', name)}")
     if current_domain(Mesh().home) == name:
-        note(f"{name} cannot read the log any more: `sdm switch-domain {MESH_DOMAIN}` to go on")
+        note(
+            f"{name} can no longer read the log: run `sdm switch-domain {MESH_DOMAIN}` to continue"
+        )
     show(Detail({**submitted.fields(), "domain": name}), options.output)
 
 
 @command(app, "release", "sdm release west --reason 'new keys and logins' --domain mesh")
 def release(options: SubmitOptions, reason: Reason, name: One) -> None:
-    """End a quarantine: the domain's rights come back."""
+    """Release a domain from quarantine and restore its ACLs."""
     submitted = _submit(
         options,
         lambda meta: DomainReleased(meta=meta, domain=name, reason=reason),
@@ -112,7 +117,7 @@ def release(options: SubmitOptions, reason: Reason, name: One) -> None:
 def _whom(name: str | None, *, every: bool) -> str:
     """The domain that the event names: the mesh's own stands for every one."""
     if (name is None) is not every:
-        raise InvalidValueError("name one domain, or say --all for every domain")
+        raise InvalidValueError("name one domain, or give --all for every domain")
     return name or MESH_DOMAIN
 
 

@@ -26,7 +26,7 @@ from self_service.cli.framework.options import (
 from self_service.cli.framework.output import Detail, Listing, note, show
 from self_service.cli.mesh.context import Mesh
 
-app = noun("Keys sign what a domain says; the log knows which.")
+app = noun("Keys that sign a domain's intents. The log records which are valid.")
 
 
 class Changeable(StrEnum):
@@ -42,7 +42,7 @@ For = Annotated[
     typer.Option(
         "--for",
         metavar="DOMAIN",
-        help="The domain that the key speaks for; default: the acting domain's own.",
+        help="Domain that the key acts as; default: the acting domain.",
         autocompletion=completion.domains,
     ),
 ]
@@ -57,19 +57,19 @@ For = Annotated[
 def register(
     options: SubmitOptions,
     file: Annotated[
-        Path | None, typer.Option("--file", help="Key file; made there (0600) if it is missing.")
+        Path | None, typer.Option("--file", help="Key file; created (0600) if it is missing.")
     ] = None,
     public_key: Annotated[
-        str | None, typer.Option("--public-key", help="Or a public key that was made elsewhere.")
+        str | None, typer.Option("--public-key", help="Or a public key that was created elsewhere.")
     ] = None,
     proof: Annotated[
-        str | None, typer.Option("--proof", help="What `sdm key prove` prints there.")
+        str | None, typer.Option("--proof", help="Proof that `sdm key prove` prints there.")
     ] = None,
     for_domain: For = None,
 ) -> None:
-    """Register another key that may speak for a domain.
+    """Register another key that may act as a domain.
 
-    A key that was made elsewhere comes with a proof that somebody holds it: see `sdm key prove`.
+    A key that was created elsewhere needs a proof of possession: see `sdm key prove`.
     """
     from mesh_events.signing import SigningKey, is_proven, is_public_key
     from self_service.cli.mesh.submitting import submit
@@ -87,7 +87,7 @@ def register(
         key = SigningKey.load_or_generate(_in_folder(file or Path()))
         public_key, proof = key.public, key.prove(mesh.profile.root_key, domain)
     elif not is_proven(mesh.profile.root_key, domain, public_key, proof):
-        raise InvalidValueError(f"--proof is not that of this key for {domain} in this mesh")
+        raise InvalidValueError(f"--proof does not fit this key, the domain {domain} and this mesh")
     fields = {"domain": domain, "public_key": public_key, "proof": proof}
     submitted = submit(
         mesh,
@@ -107,16 +107,16 @@ def register(
 def prove(
     shown: Shown,
     file: Annotated[
-        Path, typer.Option("--file", help="Key file; made there (0600) if it is missing.")
+        Path, typer.Option("--file", help="Key file; created (0600) if it is missing.")
     ],
     for_domain: Annotated[
         str,
-        typer.Option("--for", metavar="DOMAIN", help="The domain that the key shall speak for."),
+        typer.Option("--for", metavar="DOMAIN", help="Domain that the key is to act as."),
     ],
 ) -> None:
-    """Prove that you hold a key, for somebody else to register it.
+    """Prove that you hold a key, so that another user can register it.
 
-    Nothing is sent. The proof holds for this mesh and this domain only.
+    Nothing is sent. The proof is valid for this mesh and this domain only.
     """
     from mesh_events.signing import SigningKey
     from self_service.cli.mesh.callers import judge
@@ -142,13 +142,13 @@ def revoke(
     public_key: Annotated[
         str,
         typer.Argument(
-            help="The public key, see `sdm key list`. After `--` it may begin with `-`."
+            help="Public key, see `sdm key list`. Put `--` before a key that begins with `-`."
         ),
     ],
     reason: Reason,
     for_domain: For = None,
 ) -> None:
-    """Revoke a key: from the decision on, nothing that it signs counts."""
+    """Revoke a key: from the decision on, records that it signs have no effect."""
     from mesh_events.signing import SigningKey
     from self_service.cli.mesh.submitting import submit
 
@@ -165,8 +165,8 @@ def revoke(
     own = key_path(mesh.home, domain)
     if own.exists() and SigningKey.load(own).public == public_key:
         note(
-            f"{own} is the key that was revoked, and {domain} can say nothing from here: put the "
-            "file of one in force in its place (`sdm key list`)"
+            f"{own} is the key that was revoked, and {domain} cannot submit intents from here: "
+            "replace it with the file of a valid key (`sdm key list`)"
         )
 
 
@@ -178,11 +178,13 @@ def revoke(
 )
 def rotate(
     shown: Shown,
-    role: Annotated[Changeable, typer.Argument(help="Whose key.", case_sensitive=False)],
+    role: Annotated[Changeable, typer.Argument(help="Owner of the key.", case_sensitive=False)],
     reason: Reason,
     compromised: Annotated[
         bool,
-        typer.Option("--compromised", help="End the old key at once, before the worker restarts."),
+        typer.Option(
+            "--compromised", help="Revoke the old key at once, before the worker restarts."
+        ),
     ] = False,
     root_key: Annotated[
         Path | None,
@@ -190,10 +192,10 @@ def rotate(
     ] = None,
     actor: Actor = None,
 ) -> None:
-    """Change a key of the mesh itself: operator, governor or controller. Needs the root key.
+    """Rotate a key of the mesh itself: operator, governor or controller. Needs the root key.
 
-    The worker is restarted, and the old key revoked. What was cut off goes on when asked again,
-    with the key that it made; with --compromised another key is made, and every older one revoked.
+    Restarts the worker and revokes the old key. Run it again to finish an interrupted rotation with
+    the key that it created; --compromised creates another key and revokes every older one.
     """
     from mesh_events.emit import LogWriter
     from self_service.cli.domain import key_rotation
@@ -208,8 +210,8 @@ def rotate(
         )
         if rotation.was_cut_off and not compromised:
             note(
-                f"an earlier rotation of the {role.lower()}'s key was cut off: it is finished now, "
-                "and the key that it made stays; if that one is to end, give this command again"
+                f"an earlier rotation of the {role.lower()}'s key was interrupted: it is finished "
+                "now, and the key that it created stays; run this again to replace that key"
             )
         done = rotation.run(reason, restart_governor, compromised=compromised)
     fields = {
@@ -229,7 +231,7 @@ def list_keys(
     reading: Reading,
     of: OfDomain = None,
 ) -> None:
-    """List the keys, valid and revoked; the mesh's own speak for 'mesh'."""
+    """List the keys, valid and revoked; the mesh's own keys act as 'mesh'."""
     mesh = Mesh()
     image = mesh.image(reading)
     items = [
@@ -250,8 +252,8 @@ def _why_no_key(text: str) -> str:
     from mesh_events.signing import is_weak_key
 
     if is_weak_key(text):
-        return "anybody can sign with this public key; make one with --file"
-    return "no public key: 43 characters of base64url"
+        return "anybody can sign with this public key; create one with --file"
+    return "not a public key: 43 characters of base64url"
 
 
 def _in_folder(file: Path) -> Path:
@@ -264,5 +266,7 @@ def _in_folder(file: Path) -> Path:
 def _of(given: str | None, own: str) -> str:
     domain = given or own
     if domain == MESH_DOMAIN:
-        raise UsageError("the mesh's own keys change by `sdm key rotate`: name a domain with --for")
+        raise UsageError(
+            "the mesh's own keys are rotated with `sdm key rotate`: name a domain with --for"
+        )
     return domain

@@ -88,7 +88,7 @@ class Rotation:
             except BlockingIOError:
                 raise RefusedError(
                     "rotation_runs",
-                    f"another command changes the {self._role.lower()}'s key: wait for its end",
+                    f"another command is rotating the {self._role.lower()}'s key: wait for its end",
                 ) from None
             yield
 
@@ -97,8 +97,8 @@ class Rotation:
         if identity.root != self._root.public:
             raise RefusedError(
                 "foreign_root",
-                f"this root key ({self._root.public}) did not found the mesh: its root is "
-                f"{identity.root}; give that one with --root-key",
+                f"this key ({self._root.public}) is not the root key of the mesh: that is "
+                f"{identity.root}; give it with --root-key",
             )
         if compromised:
             # who has the key in use may have one that waits beside it, too
@@ -164,7 +164,7 @@ def root_key(home: Path, given: Path | None) -> SigningKey:
     path = given or key_path(home, "root")
     if not path.exists():
         raise ConfigurationError(
-            f"no root key at {path}: bring it back from where it is kept, and name it with "
+            f"no root key at {path}: restore it from where it is kept, and name it with "
             "--root-key FILE"
         )
     return SigningKey.load(path)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from processors.clusters.kafka import KafkaAdmin
     from projections.image import Image
 
-app = noun("Drift: where the clusters are not as the log says; alone, it is `sdm drift show`.")
+app = noun("Differences between the clusters and the log; without a command: `sdm drift show`.")
 app.info.no_args_is_help = False
 
 COLUMNS = ("cluster", "kind", "subject", "principal", "topics", "told_since", "next")
@@ -27,16 +27,16 @@ TOLD = ("offset", "time", "cluster", "kind", "remedy", "subject", "bindings")
 
 Place = Annotated[
     str | None,
-    typer.Option("--cluster", help="On one cluster.", autocompletion=completion.clusters),
+    typer.Option("--cluster", help="Only on this cluster.", autocompletion=completion.clusters),
 ]
 
 
 @command(app, "show", "sdm drift", "sdm drift show --cluster east", "sdm drift show -o json")
 def show_drift(shown: Shown, cluster: Place = None) -> None:
-    """List where rights and topics on the clusters differ from the log now.
+    """List the ACLs and topics on the clusters that differ from the log now.
 
-    `sdm drift` alone is the same. Needs the operator's login of each cluster. Ends with exit code
-    8 if something is found. A right that the controllers are about to set is no drift.
+    The same as `sdm drift`. Needs the operator's login of each cluster. The exit code is 8 if
+    drift is found. An ACL that the controllers are about to set is not drift.
     """
     from self_service.cli.drift.look import rights, topics
 
@@ -48,23 +48,23 @@ def show_drift(shown: Shown, cluster: Place = None) -> None:
     items = [one for name in chosen for one in rights(image, name, admins[name])]
     items += [one for one in topics(said, admins) if cluster in (None, one["cluster"])]
     where = cluster or f"{len(image.identity.clusters)} clusters"
-    empty = f"no drift on {where}: rights and topics are as the log says"
+    empty = f"no drift on {where}: ACLs and topics match the log"
     show(Listing(COLUMNS, items, empty), shown.output)
     if items:
         raise FindingError(
             f"{len(items)} {'finding' if len(items) == 1 else 'findings'}: "
-            "docs/operating/drift.md tells what each means and what to do"
+            "docs/operating/drift.md explains each and the next step"
         )
 
 
 @command(app, "history", "sdm drift history", "sdm drift history --cluster west -o yaml")
 def history(shown: Shown, cluster: Place = None) -> None:
-    """List what the log has told about drift: what was found, and what was done."""
+    """List the drift on the log: what was found, and what was done."""
     said = _said(Mesh())
     if cluster is not None:
         _clusters(said.image, cluster)
     items = [_told(one) for one in said.told if cluster in (None, one.fact.cluster)]
-    show(Listing(TOLD, items, "the log tells of no drift"), shown.output)
+    show(Listing(TOLD, items, "no drift on the log"), shown.output)
     if shown.output is Format.TABLE:
         note_appended(items)
 
@@ -77,7 +77,7 @@ def _default(
         Format, typer.Option("--output", "-o", help="Form of the answer on stdout.")
     ] = Format.TABLE,
 ) -> None:
-    """Show the drift if nothing else is asked for."""
+    """Show the drift if no command is given."""
     if context.invoked_subcommand is None:
         show_drift(Shown(output=output), cluster)
 
@@ -105,8 +105,8 @@ def _admin(mesh: Mesh, image: "Image", cluster: str) -> "KafkaAdmin":
         login = mesh.login(image, cluster, OPERATOR.principal)
     except ConfigurationError as error:
         raise ConfigurationError(
-            f"listing the rights on cluster {cluster} needs the operator's login "
-            f"{found.admin_user}, which is not to be had here: {error}; run `sdm drift` where the "
+            f"listing the ACLs on cluster {cluster} needs the operator's login "
+            f"{found.admin_user}, which is not available here: {error}; run `sdm drift` where the "
             "operator's passwords are"
         ) from error
     return KafkaAdmin(cluster, login)

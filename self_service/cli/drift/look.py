@@ -18,28 +18,28 @@ from self_service.cli.drift.log import DriftLog
 from self_service.cli.framework.times import stamp
 
 _REPAIRED = {
-    DriftKind.RIGHT_MISSING: "given back within seconds",
-    DriftKind.RIGHT_RETURNED: "withdrawn within seconds",
-    DriftKind.UNGRANTED_RIGHT: "withdrawn within seconds, unless it reaches further than the mesh",
+    DriftKind.RIGHT_MISSING: "restored within seconds",
+    DriftKind.RIGHT_RETURNED: "removed within seconds",
+    DriftKind.UNGRANTED_RIGHT: "removed within seconds, unless it reaches further than the mesh",
 }
-_STRANGE = "stays: it is a stranger's; whoever made it has to remove it"
-_WIDE = "stays: it reaches beyond what is the mesh's; whoever made it has to remove it"
-_ONLY_TOLD = "stays: the worker only tells (SDM_DRIFT=report)"
+_STRANGE = "not repaired: the ACL is foreign to the mesh; its creator must remove it"
+_WIDE = "not repaired: the ACL reaches further than the mesh; its creator must remove it"
+_ONLY_TOLD = "not repaired: the worker only reports (SDM_DRIFT=report)"
 _REPLACED = (
-    "links of it fail: delete and create them again; where the topic shall be the product's as it "
-    "is, its owner runs `sdm product update {subject} --topic-replaced`"
+    "its links fail: delete and create them again; to offer the topic as it is, the product's "
+    "owner runs `sdm product update {subject} --topic-replaced`"
 )
 _TOPICS = {
-    TopicDrift.TOPIC_MISSING: "its readers fail until the owner makes it again",
+    TopicDrift.TOPIC_MISSING: "its readers fail until the owner recreates it",
     TopicDrift.TOPIC_RECREATED: _REPLACED,
     TopicDrift.PARTITIONS_CHANGED: (
-        "links go on with more partitions, and fail with fewer; its owner runs `sdm product update "
-        "{subject} --topic-replaced` once the topic is as it is meant"
+        "links continue with more partitions and fail with fewer; to offer the topic as it is, the "
+        "product's owner runs `sdm product update {subject} --topic-replaced`"
     ),
     TopicDrift.COPY_MISSING: "the link fails: delete it and create it again",
     TopicDrift.COPY_RECREATED: "the link fails: delete that topic, delete the link, create it",
     TopicDrift.COPY_PARTITIONS: "the link fails: delete it and create it again",
-    TopicDrift.COPY_SETTINGS: "stays: set it as the link would make it, or create the link again",
+    TopicDrift.COPY_SETTINGS: "not repaired: set it as the link would, or create the link again",
 }
 
 

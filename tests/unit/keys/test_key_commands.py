@@ -53,8 +53,11 @@ def test_no_key_is_proven_for_the_mesh_itself(home: Path, tmp_path: Path) -> Non
     ("more", "reason"),
     [
         ([], "go together"),
-        (["--proof", key("new").prove(ROOT, "west")], "--proof is not that of this key for east"),
-        (["--proof", "A" * 86], "--proof is not that of this key for east"),
+        (
+            ["--proof", key("new").prove(ROOT, "west")],
+            "--proof does not fit this key, the domain east",
+        ),
+        (["--proof", "A" * 86], "--proof does not fit this key, the domain east"),
     ],
 )
 def test_a_key_of_somebody_else_is_not_sent(home: Path, more: list[str], reason: str) -> None:

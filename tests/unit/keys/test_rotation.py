@@ -33,7 +33,10 @@ def test_two_commands_do_not_change_a_key_at_once(tmp_path: Path) -> None:
     log, file = MemoryLog(), tmp_path / "keys" / "operator.key"
     key("operator").save(file)
     first, second = rotation(tmp_path, log), rotation(tmp_path, log)
-    with first._alone(), pytest.raises(RefusedError, match="another command changes") as refused:
+    with (
+        first._alone(),
+        pytest.raises(RefusedError, match="another command is rotating") as refused,
+    ):
         second.run("once a year", lambda: None, compromised=False)
     assert refused.value.code == "rotation_runs"
     assert {one.name for one in file.parent.iterdir()} == {"operator.key", "operator.lock"}

@@ -111,7 +111,7 @@ def test_a_freeze_and_a_thaw_are_of_one_domain_or_with_all_of_every_one(
 ) -> None:
     told = sdm(*command, *whom, "--reason", "it leaks", home=tmp_path)
     assert told.exit_code == ExitCode.USAGE
-    assert "name one domain, or say --all for every domain" in told.stderr
+    assert "name one domain, or give --all for every domain" in told.stderr
 
 
 def test_every_intent_can_be_waited_for_and_said_for_another_domain() -> None:
@@ -166,7 +166,7 @@ def test_without_a_mesh_every_command_says_so_and_names_the_next_step(
     [
         (["access", "credentials", "west.app"], "--out FILE or --show"),
         (["access", "credentials", "west.app", "--show", "--form", "ini"], "java or librdkafka"),
-        (["access", "list", "--state", "open"], "no state"),
+        (["access", "list", "--state", "open"], "not a state"),
         (["catalog", "list", "--quality", "good"], "no quality"),
         (["key", "register"], "--file or --public-key"),
         (["product", "publish", "east.users"], "--description, --owner, --quality, --sla"),
@@ -174,7 +174,7 @@ def test_without_a_mesh_every_command_says_so_and_names_the_next_step(
         (["audit", "log", "--since", "soon"], "not a time"),
         (["topic", "produce", "t", "--key", "a", "--separator", ":"], "one of --key"),
         (["topic", "produce", "t", "--tombstone"], "give --key"),
-        (["audit", "replay", "--compare", "--at-offset", "3"], "about now"),
+        (["audit", "replay", "--compare", "--at-offset", "3"], "the present state"),
         (["topic", "consume", "t", "--from", "x"], "an offset, or -N"),
         (["topic", "consume", "t", "--from", "9" * 30], "the greatest offset"),
         (["topic", "consume", "t", "--from", "-" + "9" * 30], "the greatest offset"),

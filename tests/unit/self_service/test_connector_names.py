@@ -19,8 +19,8 @@ from tests.memory_log import MemoryLog
         ("x.", "invalid_name", "'x.' cannot be a connector"),
         (".x", "invalid_name", "'.x' cannot be a connector"),
         ("east.a.b", "invalid_name", "'east.a.b' cannot be a connector"),
-        ("west.shop", "not_your_domain", "east may not write west.shop: only west can"),
-        ("nosuch.shop", "not_your_domain", "only nosuch can"),
+        ("west.shop", "not_your_domain", "east may not change west.shop: only west may"),
+        ("nosuch.shop", "not_your_domain", "only nosuch may"),
     ],
 )
 def test_a_name_of_another_form_is_told_from_one_of_another_domain(

@@ -24,34 +24,37 @@ def said(log: MemoryLog, application: str = "west.app", *, enforced: bool | None
 
 
 def test_before_a_decision_only_what_is_wrong_is_added(log: MemoryLog) -> None:
-    assert said(log, enforced=False) == "west.app never asked for east.users"
-    assert "all the same: `sdm drift`" in said(log, enforced=True)
+    assert said(log, enforced=False) == "west.app never requested east.users"
+    assert "all the same: see `sdm drift`" in said(log, enforced=True)
     story.request(log)
     assert said(log, enforced=False).endswith("east has not decided")
-    assert "all the same: `sdm drift`" in said(log, enforced=True)
+    assert "all the same: see `sdm drift`" in said(log, enforced=True)
 
 
 def test_what_was_granted_follows_what_was_seen(log: MemoryLog) -> None:
     asked = story.granted(log)
-    assert said(log, enforced=False) == "granted by east.somebody; the rights are not applied"
+    assert said(log, enforced=False) == "granted by east.somebody; the ACLs are not applied"
     story.settle(log)
-    assert said(log, enforced=True) == "granted by east.somebody; the rights are applied"
-    assert "the rights are missing: `sdm drift`" in said(log, enforced=False)
-    assert "could not be looked up" in said(log, enforced=None)
+    assert said(log, enforced=True) == "granted by east.somebody; the ACLs are applied"
+    assert "the ACLs are missing: see `sdm drift`" in said(log, enforced=False)
+    assert "could not be checked" in said(log, enforced=None)
     story.answer(log, intents.AccessRevoked, asked, reason="too much")
-    assert said(log, enforced=True) == "revoked by east.somebody: too much; rights still to go"
+    assert (
+        said(log, enforced=True)
+        == "revoked by east.somebody: too much; the ACLs are not removed yet"
+    )
     assert "has yet to report" in said(log, enforced=False)
     story.settle(log)
     assert said(log, enforced=False) == "revoked by east.somebody: too much"
-    assert "all the same: `sdm drift`" in said(log, enforced=True)
+    assert "all the same: see `sdm drift`" in said(log, enforced=True)
 
 
 def test_own_products_need_no_request(log: MemoryLog) -> None:
     log.say(intents.ApplicationRegistered, "east", application="east.app")
     log.govern()
     assert "east's own product" in said(log, "east.app", enforced=True)
-    assert said(log, "east.app", enforced=True).endswith("; the rights are applied")
-    assert "the rights are missing: `sdm drift`" in said(log, "east.app", enforced=False)
+    assert said(log, "east.app", enforced=True).endswith("; the ACLs are applied")
+    assert "the ACLs are missing: see `sdm drift`" in said(log, "east.app", enforced=False)
 
 
 def test_a_quarantine_is_the_reason_and_no_drift(log: MemoryLog) -> None:
@@ -61,16 +64,14 @@ def test_a_quarantine_is_the_reason_and_no_drift(log: MemoryLog) -> None:
     log.govern()
     cut_off = "west is in quarantine: a laptop was stolen"
     assert said(log, enforced=False) == f"granted by east.somebody; {cut_off}"
-    assert (
-        said(log, enforced=True) == f"granted by east.somebody; the rights are applied; {cut_off}"
-    )
+    assert said(log, enforced=True) == f"granted by east.somebody; the ACLs are applied; {cut_off}"
 
 
 def test_a_copy_that_stands_still_is_told(log: MemoryLog) -> None:
     story.granted(log)
     story.settle(log)
     story.told(log, facts.LinkFailed, code="spark_lost", reason="no answer", retriable=True)
-    assert "the copy stands still, link east.users@west is FAILED: no answer" in said(
+    assert "the copy is not updated, link east.users@west is FAILED: no answer" in said(
         log, enforced=True
     )
 
@@ -82,7 +83,7 @@ def test_a_removed_link_is_told_with_the_way_back(log: MemoryLog) -> None:
     log.govern()
     story.settle(log)
     told = said(log, enforced=False)
-    assert "`sdm link create east.users --cluster west` makes the copy again" in told
+    assert "`sdm link create east.users --cluster west` recreates the copy" in told
 
 
 def test_what_a_quarantine_did_to_a_request_belongs_to_its_conversation(log: MemoryLog) -> None:

@@ -233,7 +233,7 @@ def test_a_step_is_found_by_id_prefix_and_offset(log: MemoryLog) -> None:
 
 def test_an_ambiguous_prefix_and_an_unknown_id_are_told(log: MemoryLog) -> None:
     every = steps(log.records)
-    with pytest.raises(UsageError, match="name one of"):
+    with pytest.raises(UsageError, match="use one of"):
         find(every, "01")
     for unknown in ("#99999", "ffffffff", "99999"):
         with pytest.raises(NotFoundError, match=f"no record {unknown}.*sdm audit log"):

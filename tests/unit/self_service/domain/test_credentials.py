@@ -100,7 +100,7 @@ def test_a_login_is_handed_out_at_home_and_where_else_there_is_one() -> None:
     assert place(log.image, "west", governance) == governance != "west"
     assert place(log.image, "west.app", None) == "west"
     for principal, where in (("west.app", governance), ("west", "nowhere")):
-        with pytest.raises(NotFoundError, match="it has one on"):
+        with pytest.raises(NotFoundError, match="clusters with a login: "):
             place(log.image, principal, where)
     with pytest.raises(NotFoundError, match="no application west"):
         place(log.image, "west.none", None)
@@ -164,7 +164,7 @@ def test_settings_that_cannot_take_their_place_are_not_lost(tmp_path: Path) -> N
     path = tmp_path / "client.properties"
     with private_file(path) as write:
         path.mkdir()
-        with pytest.raises(ConfigurationError, match="holds what it was to hold") as caught:
+        with pytest.raises(ConfigurationError, match="has its content") as caught:
             write("new")
     [kept] = [one for one in tmp_path.iterdir() if one != path]
     assert str(kept) in str(caught.value)

@@ -461,11 +461,11 @@ def test_the_command_says_what_was_decided_without_a_home(
     shown, note = output(written(LOG.proof(LOG.accepted)))
     assert shown.startswith("outcome ACCEPTED")
     governor = key("governor").public
-    assert f"ACCEPTED it, under the key {governor}: that this was not revoked before" in note
+    assert f"ACCEPTED it, under the key {governor}: the proof does not show whether" in note
     text, other = written(LOG.proof(LOG.accepted)), key("governor-2").public
     assert output(text, "--governor", other, "--governor", governor)[0] == shown
-    assert "is no key that --governor names" in output(text, "--governor", other, code=8)[1]
-    assert "is no public key" in output(text, "--governor", "x", code=2)[1]
+    assert "which --governor does not name" in output(text, "--governor", other, code=8)[1]
+    assert "is not a public key" in output(text, "--governor", "x", code=2)[1]
     shown, note = output(written(LOG.proof(LOG.rejected)))
     assert shown.startswith("outcome REJECTED own_request")
     assert "it has no effect" in note
@@ -476,8 +476,8 @@ def test_the_command_says_what_was_decided_without_a_home(
     text = written(LOG.proof(decision))
     note = output(text)[1]
     assert "counts" not in note
-    assert "whether it has an effect, this does not show" in note
-    assert "is no key that --governor names" in output(text, "--governor", other, code=8)[1]
+    assert "the proof does not show whether it has an effect" in note
+    assert "which --governor does not name" in output(text, "--governor", other, code=8)[1]
     note = output(written(LOG.proof(LOG.fact)))[1]
     assert "counts" not in note
-    assert "was not revoked before, and that it had an effect, no proof shows" in note
+    assert "whether this key was revoked before, or whether the record had an effect" in note
