@@ -171,7 +171,7 @@ def test_a_product_is_found_asked_for_granted_read_revoked_and_audited(
     writing = ("topic", "produce", topic, "--raw", "--value", "x", "--client", str(client))
     refused = sdm(*writing, code=ExitCode.REFUSED).err
     assert "kafka_denied" in refused
-    assert f"only {owner.name} writes {topic}" in refused
+    assert f"only {owner.name} may write {topic}" in refused
     during = sdm("access", "explain", topic, reader).document
     assert (during["entitled"], during["enforced"], during["copied"]) == (True, True, True)
 

@@ -186,7 +186,7 @@ def test_schemas_are_listed_described_and_compared(
     assert sdm("schema", "diff", topic, str(path)).document == [changed]
     # Apicurio forgets there what the schema refers to
     told = sdm("schema", "check", str(path), code=ExitCode.USAGE)
-    assert "does not judge a schema that refers to others (f/money.proto)" in told.err
+    assert "does not check a schema that refers to others (f/money.proto)" in told.err
 
 
 def test_a_protobuf_schema_that_readers_could_not_follow_is_refused(
@@ -206,7 +206,7 @@ def test_a_protobuf_schema_that_readers_could_not_follow_is_refused(
     assert sdm("schema", "check", str(path)).document[0]["outcome"] == "may follow"
     path.write_text("message {")
     assert (
-        "is no Protobuf schema: line 1"
+        "is not a valid Protobuf schema: line 1"
         in sdm("schema", "check", str(path), code=ExitCode.USAGE).err
     )
 

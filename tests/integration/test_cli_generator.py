@@ -128,7 +128,7 @@ def test_what_cannot_run_is_told_at_once_and_leaves_nothing(sdm: Sdm, owner: Par
     topic, own = f"{owner.name}.{fresh('none')}", ("-d", owner.name)
     kind = ("generate", topic, "--kind", "trades")
     for more, code, said in (
-        (("--name", "x"), ExitCode.USAGE, "--name is for --background"),
+        (("--name", "x"), ExitCode.USAGE, "--name needs --background"),
         (("--background", "--for", "5"), ExitCode.USAGE, "give --count"),
         (("--background", "--cluster", "west"), ExitCode.USAGE, "leave out"),
         (("--background", "--name", "a/b"), ExitCode.USAGE, "cannot be a generator"),
@@ -155,7 +155,7 @@ def test_a_generator_whose_topic_is_deleted_fails_and_nothing_else_does(
     assert f"there is no topic {topic}" in refused
     sdm("topic", "create", topic, "-p", "3", "-d", owner.name)
     refused = sdm("generator", "start", name, code=ExitCode.REFUSED).err
-    assert "was deleted, and the one that has its name now is another" in refused
+    assert "was deleted and another one was created under its name" in refused
     assert numbers(sdm, topic, owner) == []
 
 

@@ -167,7 +167,7 @@ def test_a_break_is_told_with_its_field_and_fails_the_pull_request(
     assert "none.avsc: No such file" in said
     code, _, said = sdm("check", file(tmp_path, "odd.avsc", {"type": "recrod"}))
     assert code == ExitCode.USAGE
-    assert "odd.avsc is no Avro schema" in said
+    assert "odd.avsc is not a valid Avro schema" in said
 
 
 def test_a_published_products_schema_stays_full_and_its_readers_are_named(

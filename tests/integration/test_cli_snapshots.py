@@ -77,8 +77,8 @@ def test_snapshots_of_no_use_are_told_and_the_log_is_replayed(
     assert recall.state(home, known[-1].offset, None) == known[-1]
     said = capsys.readouterr().err.replace("\n", " ")
     expected = {
-        "other log": "hold other records than when they were read: all of the log is replayed",
-        "no database": "it is made again from the log; this was done now",
+        "other log": "hold other records than when they were read: replaying the whole log",
+        "no database": "it is made again from the log; this was done, the file is now",
     }
     assert expected[broken] in said
 

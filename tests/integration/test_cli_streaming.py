@@ -132,7 +132,7 @@ def comes_back(sdm: Sdm, owner: Party, out: str, newer: str, count: int) -> None
     [step] = sdm(*lineage, "--as-of", then).document["upstream"]
     assert (step["name"], step["state"]) == (name, "DELETED")
     assert back.document["state"] == "ACTIVE"
-    assert f"comes back to {name}" in back.err
+    assert f"continues to fill {name}" in back.err
     assert len(sdm("topic", "consume", name, *as_owner).lines) == count
     told = sdm(*explain, code=ExitCode.REFUSED)
     assert "statement_exists" in told.document["would_be"]
@@ -177,7 +177,7 @@ def updated(sdm: Sdm, owner: Party, out: str, text: str, wanted: list[Any]) -> s
     tried = sdm(*update, newer, *as_owner, "--timeout", "240", code=ExitCode.REFUSED)
     fewer = len([one for one in wanted if int(one["value"]["status"]) >= 406])
     assert f"{fewer} the same" in tried.err
-    assert f"{len(wanted) - fewer} come out no more" in tried.err
+    assert f"{len(wanted) - fewer} only from the current text" in tried.err
     assert "new columns: bytes" in tried.err
     assert "not_confirmed" in tried.err
     assert sdm(*described).document["sql"] == text
@@ -192,7 +192,10 @@ def updated(sdm: Sdm, owner: Party, out: str, text: str, wanted: list[Any]) -> s
     # what came out before has no bytes: the present text is tried anew, and not what it found there
     again = newer.replace("400", "406")
     tried = sdm(*update, again, *as_owner, "--timeout", "240", code=ExitCode.REFUSED)
-    assert f"{fewer} the same, 0 changed, {len(wanted) - fewer} come out no more" in tried.err
+    assert (
+        f"{fewer} the same, 0 changed, {len(wanted) - fewer} only from the current text"
+        in tried.err
+    )
     assert "new columns" not in tried.err
     left = [one["topic"] for one in sdm("topic", "list", *as_owner).document]
     assert not [one for one in left if "trial" in one or "present" in one]
@@ -238,7 +241,7 @@ def test_explain_and_add_refuse_a_statement_with_the_same_code(sdm: Sdm, owner: 
     ("words", "code", "told"),
     [
         (("add", "x"), ExitCode.USAGE, "give the SQL"),
-        (("add", "x", "SELECT ip FROM clicks"), ExitCode.USAGE, "what is to be filled"),
+        (("add", "x", "SELECT ip FROM clicks"), ExitCode.USAGE, "no destination"),
         (("add", "x", "SELECT"), ExitCode.REFUSED, "sql_syntax"),
         (("add", "x", "SELECT ip FROM clicks", "--source", "clicks"), ExitCode.USAGE, "NAME=TOPIC"),
         (

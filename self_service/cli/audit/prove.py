@@ -101,7 +101,7 @@ def check_proof(
         typer.Option(
             "--governor",
             metavar="GOVERNOR_PUBLIC_KEY",
-            help="Public key of a governor whose decisions are valid; repeatable.",
+            help="Public key of a governor whose decisions to accept; repeatable.",
         ),
     ] = None,
 ) -> None:
@@ -110,7 +110,7 @@ def check_proof(
     OUTCOME is the decision on the record: rejected records are on the log, too. The proof of a
     decision does not show whether it has an effect: prove the record that it decides. Take the keys
     from a source that you trust, not from the sender of the proof. A proof cannot show that the
-    governor's key was valid when it decided: name the valid keys with --governor.
+    governor's key was valid when it decided: name the keys of that time with --governor.
     """
     for option, given in (("--key", key), *(("--governor", one) for one in governor or ())):
         if not is_public_key(given):
@@ -128,7 +128,7 @@ def check_proof(
         if governor and signer not in governor:
             raise FindingError(
                 f"the decision at offset {offset} is signed by {signer}, which --governor does not "
-                "name: it is not valid"
+                "name: it is refused"
             )
     show(Detail(_fields(found)), shown.output)
     note(f"the record is on the log, as the controller signed it; {_sentence(found)}")

@@ -119,9 +119,7 @@ def repository(shown: Shown) -> None:
 def _domain(of: str | None) -> str:
     domain = of or current_domain(Mesh().home)
     if domain is None:
-        raise UsageError(
-            "which domain's worker? Give --domain NAME, or run `sdm switch-domain NAME`"
-        )
+        raise UsageError("which domain's worker? Give --of DOMAIN, or run `sdm switch-domain NAME`")
     return domain
 
 

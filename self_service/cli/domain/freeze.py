@@ -46,7 +46,7 @@ def freeze(
 ) -> None:
     """Reject a domain's intents for a limited time; earlier decisions stay in force.
 
-    Its clients keep reading and writing: `sdm quarantine` also revokes the domain's ACLs.
+    Its clients keep reading: `sdm quarantine` also revokes the domain's ACLs.
     """
     from self_service.cli.mesh.failures import ending
 

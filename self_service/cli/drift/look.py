@@ -33,8 +33,8 @@ _TOPICS = {
     TopicDrift.TOPIC_MISSING: "its readers fail until the owner recreates it",
     TopicDrift.TOPIC_RECREATED: _REPLACED,
     TopicDrift.PARTITIONS_CHANGED: (
-        "links continue with more partitions and fail with fewer; to offer the topic as it is, the "
-        "product's owner runs `sdm product update {subject} --topic-replaced`"
+        "links continue with more partitions and fail with fewer; once the topic is as intended, "
+        "the product's owner runs `sdm product update {subject} --topic-replaced`"
     ),
     TopicDrift.COPY_MISSING: "the link fails: delete it and create it again",
     TopicDrift.COPY_RECREATED: "the link fails: delete that topic, delete the link, create it",

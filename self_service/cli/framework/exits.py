@@ -68,14 +68,14 @@ _CODES: tuple[tuple[type[BaseException], ExitCode], ...] = (
 _OWN = f" {GOVERNANCE.partition('.')[0]}."
 """How a text names one of the mesh's own topics."""
 _CUT_OFF = (
-    "is the domain in quarantine? The operator can see: SDM_DOMAIN=mesh sdm domain list, and "
-    "sdm switch-domain mesh"
+    "the domain may be in quarantine; the operator can check: SDM_DOMAIN=mesh sdm domain list, "
+    "and sdm switch-domain mesh"
 )
 
 
 _OPERATOR = f"{_OWN}operator"
 _ADMINISTRATORS = (
-    "the mesh's own topics are the cluster administrator's, who acts by `sdm kafka`, as in "
+    "the mesh's own topics belong to the cluster administrator, who uses `sdm kafka`, as in "
     "sdm kafka topics -- --delete --topic NAME"
 )
 
@@ -117,7 +117,7 @@ def sentence(error: BaseException) -> str:
     text = " ".join(str(error).split()) or "no message"
     return (
         f"unexpected {type(error).__name__}: {text}\n"
-        "run the same with SDM_DEBUG=1 to see where, and report it"
+        "run the command with SDM_DEBUG=1 to see the traceback, and report it"
     )
 
 

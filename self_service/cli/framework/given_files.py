@@ -22,5 +22,5 @@ def read_text(path: Path, most: int = MOST_BYTES) -> str:
         size = os.fstat(opened.fileno()).st_size
     if len(found) > most:
         has = size if size > most else f"more than {most}"
-        raise InvalidValueError(f"{path} has {has} bytes: at most {most} are read")
+        raise InvalidValueError(f"{path} has {has} bytes: the limit is {most}")
     return io.StringIO(found.decode("utf-8"), newline=None).read()

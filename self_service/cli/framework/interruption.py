@@ -66,7 +66,7 @@ def begin(command: str, *, reads: bool, submits: bool) -> None:
     elif submits:
         _now.text = NOT_SUBMITTED
     else:
-        _now.text = f"`{command}` may be done in part: look before you run it again"
+        _now.text = f"`{command}` may be partly done: check before you run it again"
 
 
 def became(text: str) -> None:
@@ -76,7 +76,7 @@ def became(text: str) -> None:
 
 def submitting(what: str) -> None:
     """A record is on its way to the log."""
-    became(f"{what} may be on the log or not: see `sdm audit log --limit 5`{_earlier()}")
+    became(f"{what} may or may not be on the log: see `sdm audit log --limit 5`{_earlier()}")
 
 
 def submitted(what: str, offset: int) -> None:
@@ -92,7 +92,7 @@ def submitted(what: str, offset: int) -> None:
 def decided(what: str, offset: int) -> None:
     """It was accepted, and its effects are waited for."""
     became(
-        f"{what} at offset {offset} was accepted, its effects were not waited for: see "
+        f"{what} at offset {offset} was accepted, the command did not wait for its effects: see "
         f"`sdm trace {offset}`"
     )
 
@@ -139,7 +139,7 @@ def tell_closed_pipe() -> int:
     if not _now.is_told and _now.text not in (NOTHING, NOT_SUBMITTED):
         _now.is_told = True
         with suppress(OSError):
-            sys.stderr.write(f"the answer was not read to its end: {_now.text}\n")
+            sys.stderr.write(f"the output was not read to its end: {_now.text}\n")
             sys.stderr.flush()
     return CLOSED_PIPE
 

@@ -29,7 +29,11 @@ class Until(StrEnum):
 OfDomain = Annotated[
     str | None,
     typer.Option(
-        "--of", "-d", metavar="DOMAIN", help="Of one domain.", autocompletion=completion.domains
+        "--of",
+        "-d",
+        metavar="DOMAIN",
+        help="Of this domain.",
+        autocompletion=completion.domains,
     ),
 ]
 
@@ -38,9 +42,7 @@ OfDomain = Annotated[
 class Shown:
     """How the answer is shown."""
 
-    output: Annotated[
-        Format, typer.Option("--output", "-o", help="Form of the answer on stdout.")
-    ] = Format.TABLE
+    output: Annotated[Format, typer.Option("--output", "-o", help="Output format.")] = Format.TABLE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +51,7 @@ class Reading(Shown):
 
     as_of: Annotated[
         str | None,
-        typer.Option("--as-of", metavar="TIME", help="State at a time: ISO 8601 or '10m ago'."),
+        typer.Option("--as-of", metavar="TIME", help="State at this time: ISO 8601 or '10m ago'."),
     ] = None
     at_offset: Annotated[
         int | None,
@@ -80,12 +82,12 @@ class Acting(Shown):
 Actor = Annotated[
     str | None,
     typer.Option(
-        "--actor", metavar="ID", help="Who acts, an id; default $SDM_ACTOR or the OS user's id."
+        "--actor", metavar="ID", help="Id of the actor; default: $SDM_ACTOR or the OS user's id."
     ),
 ]
 """In whose name an event is put for the audit."""
 Timeout = Annotated[
-    float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="How long to wait.")
+    float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="Timeout in seconds.")
 ]
 
 
@@ -95,11 +97,12 @@ class SubmitOptions(Acting):
 
     actor: Actor = None
     wait: Annotated[
-        bool, typer.Option("--wait/--no-wait", help="Wait for the decision and what --until says.")
+        bool,
+        typer.Option("--wait/--no-wait", help="Wait for the decision and the stage of --until."),
     ] = True
     until: Annotated[
         Until | None,
-        typer.Option("--until", help="How far to wait; the default depends on the command."),
+        typer.Option("--until", help="Stage to wait for; the default depends on the command."),
     ] = None
     timeout: Timeout = 60.0
 
@@ -271,10 +274,12 @@ def _default(one: Any) -> Any:
     return inspect.Parameter.empty if one.default is MISSING else one.default
 
 
-Reason = Annotated[str, typer.Option("--reason", "-r", help="Why, for the other side and audit.")]
+Reason = Annotated[
+    str, typer.Option("--reason", "-r", help="Reason, for the other side and the audit.")
+]
 """A reason that must be given."""
 OptionalReason = Annotated[
-    str, typer.Option("--reason", "-r", help="A note for the other side and the audit.")
+    str, typer.Option("--reason", "-r", help="Reason, for the other side and the audit.")
 ]
 """A reason that may be given."""
 

@@ -138,8 +138,8 @@ def note_appended(items: Iterable[Mapping[str, Any]]) -> None:
     wrong = sum(one["appended"] is not None for one in items)
     if wrong:
         note(
-            f"times are the mesh's; the broker's clock was off by more than a minute where {wrong} "
-            "of these records were appended: -o json has its time as `appended`"
+            f"times are the mesh's; the broker's clock was off by more than a minute when {wrong} "
+            "of these records were appended: -o json shows its time as `appended`"
         )
 
 

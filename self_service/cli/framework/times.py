@@ -31,7 +31,7 @@ def parse_time(text: str, now: datetime) -> datetime:
         found = datetime.fromisoformat(wanted)
         return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     except OverflowError:
-        raise InvalidValueError(f"{text[:80]!r} lies outside the years 1 to 9999") from None
+        raise InvalidValueError(f"{text[:80]!r} is outside the years 1 to 9999") from None
     except ValueError:
         raise InvalidValueError(
             f"{text[:80]!r} is not a time: give ISO 8601, such as 2026-01-31T12:00:00Z, "
@@ -42,11 +42,11 @@ def parse_time(text: str, now: datetime) -> datetime:
 def parse_duration(text: str) -> timedelta:
     """How long, such as `90s` or `1h30m`; raises InvalidValueError for anything else."""
     if not _DURATION.fullmatch(text.strip()):
-        raise InvalidValueError(f"{text[:80]!r} is no duration: give one such as 90m or 2h30m")
+        raise InvalidValueError(f"{text[:80]!r} is not a duration: give one such as 90m or 2h30m")
     try:
         return timedelta(seconds=_seconds(text))
     except OverflowError:
-        raise InvalidValueError(f"{text[:80]!r} is longer than time itself") from None
+        raise InvalidValueError(f"{text[:80]!r} is too long") from None
 
 
 def _seconds(text: str) -> float:

@@ -22,7 +22,7 @@ from self_service.cli.topic.commands import legal
 if TYPE_CHECKING:
     from mesh_events.kafka.connection import Connection
 
-app = noun("Made-up records.")
+app = noun("Generated records.")
 
 _PART = 100_000
 
@@ -40,24 +40,30 @@ def generate(
     acting: Acting,
     login: Login,
     wanted: Wanted,
-    topic: Annotated[str, typer.Argument(help="The topic.", callback=legal)],
+    topic: Annotated[str, typer.Argument(help="Topic to write to.", callback=legal)],
     partitions: Annotated[
         int | None,
-        typer.Option("--partitions", "-p", min=1, max=10_000, help="Make the topic with so many."),
+        typer.Option(
+            "--partitions",
+            "-p",
+            min=1,
+            max=10_000,
+            help="Create the topic with this number of partitions.",
+        ),
     ] = None,
     background: Annotated[
-        bool, typer.Option("--background", help="Let the mesh run it: see `sdm generator`.")
+        bool, typer.Option("--background", help="Run it in the local mesh: see `sdm generator`.")
     ] = False,
     name: Annotated[
         str | None,
-        typer.Option("--name", help="With --background: what it is called; default: the topic."),
+        typer.Option("--name", help="With --background: its name; default: the topic."),
     ] = None,
 ) -> None:
-    """Write made-up records into a topic: a web site's requests, trades, or of any Avro schema.
+    """Generate records into a topic: a web site's requests, trades, or records of an Avro schema.
 
-    Record N is the same for the same options and seed; its time goes on with the rate. The schemas
-    of keys and values are registered. With --background the local mesh keeps it running, in
-    transactions and each record once, until --count is reached or `sdm generator stop`.
+    Record N is the same for the same options and seed; its time advances with the rate. Registers
+    the schemas of keys and values. With --background the local mesh keeps it running and writes
+    each record once, in transactions, until --count is reached or `sdm generator stop`.
     """
     wanted.require_sound()
     if background:
@@ -66,7 +72,7 @@ def generate(
         start.require_fit(login, wanted)
         start.require_new(name or topic)
     elif name is not None:
-        raise UsageError("--name is for --background")
+        raise UsageError("--name needs --background")
     mesh = Mesh()
     recipe = wanted.recipe(mesh, topic)
     made = recipe.made()

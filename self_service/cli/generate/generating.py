@@ -38,35 +38,37 @@ class Wanted:
     schema: Annotated[
         Path | None,
         typer.Option(
-            "--schema", help="Or an Avro schema, with arg.properties; default: the topic's own."
+            "--schema", help="Or an Avro schema, with arg.properties; default: the topic's schema."
         ),
     ] = None
     key_field: Annotated[
-        str | None, typer.Option("--key-field", help="Without --kind: the field that is the key.")
+        str | None, typer.Option("--key-field", help="Without --kind: field to use as the key.")
     ] = None
     count: Annotated[
-        int | None, typer.Option("--count", min=1, help="How many; default: until Ctrl-C.")
+        int | None, typer.Option("--count", min=1, help="Number of records; default: until Ctrl-C.")
     ] = None
     rate: Annotated[
         float | None,
-        typer.Option("--rate", min=0.001, max=10_000_000, help="Records a second; default 10."),
+        typer.Option("--rate", min=0.001, max=10_000_000, help="Records per second; default: 10."),
     ] = None
-    fast: Annotated[bool, typer.Option("--fast", help="As fast as Kafka takes them.")] = False
+    fast: Annotated[
+        bool, typer.Option("--fast", help="Write as fast as Kafka accepts records.")
+    ] = False
     seconds: Annotated[
-        float | None, typer.Option("--for", metavar="SECONDS", min=0.1, help="For so long.")
+        float | None, typer.Option("--for", metavar="SECONDS", min=0.1, help="Duration in seconds.")
     ] = None
-    seed: Annotated[int, typer.Option("--seed", help="The same seed, the same records.")] = 1
+    seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same records.")] = 1
     users: Annotated[
-        int, typer.Option("--users", min=1, max=10_000_000, help="How many users there are.")
+        int, typer.Option("--users", min=1, max=10_000_000, help="Number of users.")
     ] = 100
     skew: Annotated[
         float,
         typer.Option(
-            "--skew", min=0, max=10, help="Zipf's exponent of who is drawn; 0: all alike."
+            "--skew", min=0, max=10, help="Zipf exponent of the distribution; 0: uniform."
         ),
     ] = 0.0
     first: Annotated[
-        int, typer.Option("--first", min=0, metavar="N", help="Begin with record N.")
+        int, typer.Option("--first", min=0, metavar="N", help="Number of the first record.")
     ] = 0
     start: Annotated[
         str | None,
@@ -85,7 +87,7 @@ class Wanted:
         if self.kind is not None and self.schema is not None:
             raise UsageError(f"give either --kind ({', '.join(KINDS)}) or --schema FILE")
         if self.kind is not None and self.key_field is not None:
-            raise UsageError(f"--key-field is for --schema: {self.kind} has a key of its own")
+            raise UsageError(f"--key-field is for --schema: {self.kind} has its own key")
 
     def recipe(self, mesh: "Mesh", topic: str) -> Recipe:
         """What makes the records; without a kind and a file, of the topic's own schema.
@@ -121,7 +123,9 @@ class Wanted:
                 "or --schema FILE"
             )
         if latest[1].kind != Kind.AVRO:
-            raise InvalidValueError(f"{subject} is {latest[1].kind}: made up is only Avro")
+            raise InvalidValueError(
+                f"{subject} is {latest[1].kind}: only Avro records can be generated"
+            )
         return latest[1]
 
 

@@ -18,7 +18,7 @@ from self_service.cli.framework.output import Detail, Listing, show
 from self_service.cli.framework.times import stamp
 from self_service.cli.mesh.home import mesh_home
 
-app = noun("Generators of made-up records that the local mesh runs.")
+app = noun("Record generators that run in the local mesh.")
 COLUMNS = ("generator", "kind", "topic", "rate", "written", "state", "since", "error")
 
 
@@ -31,12 +31,12 @@ def _names(incomplete: str) -> list[str]:
     return [one for one in known if one.startswith(incomplete)]
 
 
-Name = Annotated[str, typer.Argument(help="The generator.", autocompletion=_names)]
+Name = Annotated[str, typer.Argument(help="Name of the generator.", autocompletion=_names)]
 
 
 @command(app, "list", "sdm generator list", "sdm generator list -o json")
 def list_generators(shown: Shown) -> None:
-    """List the generators: what they write, how far they are, and how they do."""
+    """List the generators with their topics, progress and states."""
     statuses = _statuses(read_settings())
     items = [_row(name, statuses.get(name)) for name in generators.known(_layout())]
     empty = "no generators: `sdm generate TOPIC --kind clickstream --background`"
@@ -45,7 +45,7 @@ def list_generators(shown: Shown) -> None:
 
 @command(app, "describe", "sdm generator describe east.clickstream")
 def describe(shown: Shown, name: Name) -> None:
-    """Describe a generator: what it writes, how far it is, and what it last failed with."""
+    """Describe a generator: its topic and settings, its progress, and its last error."""
     found, reached = generators.read(_layout(), name), generators.progress(_layout(), name)
     told = fields(found, reached, _statuses(read_settings()).get(name))
     more = {
@@ -65,7 +65,7 @@ def describe(shown: Shown, name: Name) -> None:
 
 @command(app, "stop", "sdm generator stop east.clickstream")
 def stop(shown: Shown, name: Name) -> None:
-    """Stop a generator; `sdm generator start` lets it go on behind its last record."""
+    """Stop a generator. `sdm generator start` resumes after its last record."""
     found = generators.read(_layout(), name)
     generators.write(_layout(), found.model_copy(update={"wanted": False}))
     on_demand.dismiss(read_settings(), generators.service_name(name))
@@ -74,7 +74,7 @@ def stop(shown: Shown, name: Name) -> None:
 
 @command(app, "start", "sdm generator start east.clickstream")
 def start(shown: Shown, name: Name) -> None:
-    """Let a generator go on behind its last record: after a stop, or a failure that was mended."""
+    """Start a stopped or failed generator. It resumes after its last record."""
     found, settings = generators.read(_layout(), name), read_settings()
     if generators.progress(_layout(), name).is_done(found):
         raise RefusedError(
@@ -90,7 +90,7 @@ def start(shown: Shown, name: Name) -> None:
 
 @command(app, "delete", "sdm generator delete east.clickstream", alias="drop")
 def delete(shown: Shown, name: Name) -> None:
-    """Stop a generator and forget it; what it wrote stays on the topic."""
+    """Stop and delete a generator; its records stay on the topic."""
     layout = _layout()
     if not generators.exists(layout, generators.legal(name)):
         generators.read(layout, name)  # tells that there is none

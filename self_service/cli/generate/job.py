@@ -84,8 +84,8 @@ def require_same_topic(connection: "Connection", generator: Generator) -> None:
     found = brokers.admin(connection).topic(generator.topic)
     if found is None or found.id != generator.topic_id:
         raise NotFoundError(
-            f"the topic {generator.topic} that it wrote was deleted, and the one that has its name "
-            f"now is another: `sdm generator delete {generator.name}`, and start a new one"
+            f"the topic {generator.topic} was deleted and another one was created under its name: "
+            f"run `sdm generator delete {generator.name}` and start a new generator"
         )
 
 
@@ -99,7 +99,7 @@ def _write(
     from self_service.generator.pace import due
 
     def hangs() -> None:
-        what = f"Kafka has not taken records of {generator.topic} for {_HANGS_S} s"
+        what = f"Kafka has not accepted records of {generator.topic} for {_HANGS_S} s"
         _keep_error(layout, generator.name, what)
 
     def commit() -> None:
@@ -118,7 +118,7 @@ def _write(
     left = None if generator.count is None else generator.first + generator.count - begun
     commit()
     (layout.scratch(generators.service_name(generator.name)) / generators.WRITING).touch()
-    note(f"writing {generator.topic} from record {begun} on")
+    note(f"writing {generator.topic} from record {begun}")
     for number in due(left, generator.rate, None, sleep=sleep):
         if stop.is_set():
             break
@@ -126,7 +126,7 @@ def _write(
         if writer.is_due():
             commit()
     commit()
-    note(f"ended before record {writer.next}")
+    note(f"stopped before record {writer.next}")
     return generators.progress(layout, generator.name).is_done(generator)
 
 

@@ -24,7 +24,7 @@ def require_fit(login: "Login", wanted: "Wanted") -> None:
             "--cluster, --application and --client"
         )
     if wanted.seconds is not None:
-        raise UsageError("--for is of the foreground: with --background give --count")
+        raise UsageError("--for is for the foreground: with --background give --count")
 
 
 def require_new(name: str) -> None:
@@ -111,6 +111,6 @@ def _run(generator: "Generator") -> None:
 def _taken(name: str) -> RefusedError:
     return RefusedError(
         "generator_exists",
-        f"there is a generator {name} already: see `sdm generator describe {name}`, give another "
+        f"the generator {name} exists already: see `sdm generator describe {name}`, give another "
         "--name, or delete it",
     )

@@ -49,7 +49,7 @@ class Columns:
 
 def _origins(registry: "Registry", image: Image, step: Step) -> Origins:
     if step.state in EARLIER:
-        note(f"the columns of an earlier text of {step.kind} {step.name} are not known any more")
+        note(f"the columns of an earlier text of {step.kind} {step.name} are no longer known")
         return {}
     try:
         if step.kind == "statement":
@@ -62,7 +62,7 @@ def _origins(registry: "Registry", image: Image, step: Step) -> Origins:
         columns, _ = _of_topic(registry, source[1])
         return {one: [(source, one)] for one in columns} | _keys(registry, source)
     except MeshError as error:
-        note(f"the columns of {step.kind} {step.name} cannot be told: {error}")
+        note(f"the columns of {step.kind} {step.name} cannot be shown: {error}")
         return {}
 
 
@@ -85,7 +85,7 @@ def _of_connector(registry: "Registry", image: Image, step: Step, source: Place)
     """A table's columns are those of the topic beside it, as the transforms move them."""
     config = image.connectors[step.name].config
     if connector_fields.has_other_keys(config):
-        note(f"connector {step.name} has transforms of keys, whose columns are not told")
+        note(f"connector {step.name} has transforms of keys, whose columns are not shown")
     if graph.is_outside(source):
         fields, _ = _of_topic(registry, step.fills[1])
         found = connector_fields.captured(config, fields)

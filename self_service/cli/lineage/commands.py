@@ -24,7 +24,7 @@ from self_service.cli.mesh.context import Mesh
 if TYPE_CHECKING:
     from self_service.cli.lineage.picture import Picture
 
-app = noun("Lineage: where data comes from, and where it goes.")
+app = noun("Lineage: where data comes from and where it goes.")
 
 
 @dataclass
@@ -47,31 +47,31 @@ def show_lineage(
     reading: Reading,
     name: Annotated[
         str,
-        typer.Argument(
-            help="Product, or TOPIC or CLUSTER/TOPIC.", autocompletion=completion.products
-        ),
+        typer.Argument(help="Product, TOPIC or CLUSTER/TOPIC.", autocompletion=completion.products),
     ],
-    up: Annotated[bool, typer.Option("--upstream", help="Only what it is made of.")] = False,
-    down: Annotated[bool, typer.Option("--downstream", help="Only what is made of it.")] = False,
+    up: Annotated[bool, typer.Option("--upstream", help="Only its sources.")] = False,
+    down: Annotated[
+        bool, typer.Option("--downstream", help="Only what is derived from it.")
+    ] = False,
     columns: Annotated[
         bool,
         typer.Option(
-            "--columns", help="Also which column comes from which, by the schemas of now."
+            "--columns", help="Also show which column comes from which, by the present schemas."
         ),
     ] = False,
     picture: Annotated[
         Path | None,
-        typer.Option("--picture", metavar="FILE", help="Draw it into a file, .svg or .png."),
+        typer.Option("--picture", metavar="FILE", help="Draw the lineage to a file, .svg or .png."),
     ] = None,
 ) -> None:
-    """Show what a product is made of, and what is made of it: from table to reader.
+    """Show the sources of a product and what is derived from it, from tables to readers.
 
-    Connectors, statements, links and readers are read off the log, and so as of any moment. The
-    same runs stand on mesh.lineage, as OpenLineage.
+    Connectors, statements, links and readers are read from the log, so lineage is known as of any
+    time. mesh.lineage has the same runs as OpenLineage events.
 
-    What a DELETED job or an earlier text (REPLACED) wrote is shown, since it stays until its topic
-    is deleted, which the log does not record. So is what was made of a copy before it was PURGED,
-    and of a topic that was deleted and made anew (DELETED).
+    Output of a DELETED job or an earlier text (REPLACED) is shown: it stays until its topic is
+    deleted, which the log does not record. The same applies to data derived from a copy before it
+    was PURGED, and from a topic that was deleted and recreated (DELETED).
     """
     mesh = Mesh()
     image = mesh.image(reading)
@@ -83,7 +83,7 @@ def show_lineage(
         trees["downstream"] = graph.downstream(image, place)
     scene = Scene(image)
     if columns and not reading.is_now:
-        note("the columns are those of the latest schemas, whatever the time of the steps")
+        note("the columns are those of the latest schemas, at whatever time the steps ran")
     if columns:
         scene.columns = Columns.of(mesh.registry, image, trees.values())
     if picture is not None:
@@ -112,10 +112,10 @@ def place_of(image: Image, name: str) -> Place:
         return found[0]
     if found:
         every = " or ".join(f"{cluster}/{topic}" for cluster, topic in found)
-        raise NotFoundError(f"{name} is on several clusters: write {every}")
+        raise NotFoundError(f"{name} is on several clusters: give {every}")
     names = [*image.catalog, *(one[1] for one in known)]
     raise NotFoundError(
-        f"nothing is known of {name}: {asked(name, names)}name a product "
+        f"{name} is not known: {asked(name, names)}name a product "
         "(`sdm catalog list`), or a topic or table that a link, a statement or a connector reads "
         "or fills"
     )
@@ -138,7 +138,7 @@ def _draw(scene: Scene, trees: dict[str, Branch], path: Path) -> None:
                 raise UsageError(f"--picture {path}: name a file that ends in .svg or .png")
     except OSError as error:
         raise InvalidValueError(f"{path}: {error.strerror}") from error
-    note(f"drawn into {path}")
+    note(f"wrote {path}")
 
 
 def _boxes(scene: Scene, drawn: "Picture", tree: Branch, direction: str, column: int) -> str:
@@ -148,7 +148,7 @@ def _boxes(scene: Scene, drawn: "Picture", tree: Branch, direction: str, column:
     lines = [about["topic"], about["cluster"] if outside else f"cluster {about['cluster']}"]
     lines += [f"product {about['product']}"] if about["product"] else []
     lines += [f"read by {one}" for one in about["readers"]]
-    lines += ["more is behind it: ask for it"] if tree.more else []
+    lines += ["more not shown: see its lineage"] if tree.more else []
     kind = "asked" if column == 0 else "outside" if outside else "topic"
     here = drawn.box("/".join(tree.place), kind, lines, column, scene.columns.at(tree.place))
     for step, branches in tree.steps:
@@ -275,10 +275,10 @@ def _inside(
     # what is called otherwise than where it comes from is told by itself
     same = [] if step.kind == "statement" else [out for out in origins if _is_same(out, origins)]
     if same:
-        nodes.append((f"{', '.join(same)} from {step.reads[0][1]}, each as it is", []))
+        nodes.append((f"{', '.join(same)} from {step.reads[0][1]}, unchanged", []))
     for out, found in origins.items():
         if out not in same:
-            made = ", ".join(_column(*one) for one in found) or "nothing that is read"
+            made = ", ".join(_column(*one) for one in found) or "no source column"
             nodes.append((f"{out} from {made}", []))
     for number, one in enumerate(branches):
         role = ""
@@ -287,7 +287,7 @@ def _inside(
         elif one.place in step.dead_letters:
             role = ", dead letters"
         again = ", as above" if one.again else ""
-        more = ", and what is behind it: ask for it" if one.more else ""
+        more = ", and more not shown: see its lineage" if one.more else ""
         title = f"{_titled(scene, one.place)}{role}{again}{more}"
         nodes.append((title, _lines(scene, one, direction)))
     for text, inside in _marked(nodes):

@@ -146,7 +146,7 @@ def write_png(picture: Picture, path: Path, scale: int = 2) -> None:
     if width * height * scale**2 > MOST_PIXELS:
         raise InvalidValueError(
             f"the picture has {width * scale:.0f} x {height * scale:.0f} pixels, too many for a "
-            f"PNG: name a file that ends in .svg, or ask without --columns"
+            f"PNG: name a file that ends in .svg, or leave out --columns"
         )
     image = Image.new("RGB", (round(width * scale), round(height * scale)), "white")
     draw, font = ImageDraw.Draw(image), ImageFont.load_default(FONT * scale)

@@ -32,7 +32,7 @@ from self_service.cli.link.lag import lag_of, stands_still
 from self_service.cli.mesh import lookup
 from self_service.cli.mesh.context import Mesh
 
-app = noun("Links copy a product to the cluster where it is read.")
+app = noun("Links copy a product to the cluster of its readers.")
 
 COLUMNS = ("link", "state", "copy", "engine", "changed_at", "failure")
 
@@ -44,7 +44,7 @@ Name = Annotated[
 
 WhatCopies = Annotated[
     Engine,
-    typer.Option("--engine", **one_of(Engine), help="What copies: SPARK or MIRRORMAKER."),
+    typer.Option("--engine", **one_of(Engine), help="Engine of the link: SPARK or MIRRORMAKER."),
 ]
 
 
@@ -53,11 +53,11 @@ def list_links(
     reading: Reading,
     of: Annotated[
         str | None,
-        typer.Option("--cluster", help="To one cluster.", autocompletion=completion.clusters),
+        typer.Option("--cluster", help="Only to this cluster.", autocompletion=completion.clusters),
     ] = None,
     product: Annotated[
         str | None,
-        typer.Option("--product", help="Of one product.", autocompletion=completion.products),
+        typer.Option("--product", help="Only of this product.", autocompletion=completion.products),
     ] = None,
 ) -> None:
     """List the links."""
@@ -67,15 +67,17 @@ def list_links(
         for _, one in sorted(image.links.items())
         if of in (None, one.cluster) and product in (None, one.product)
     ]
-    show(Listing(COLUMNS, items, "no links: they follow from grants"), reading.output)
+    show(
+        Listing(COLUMNS, items, "no links: a grant to another cluster creates one"), reading.output
+    )
 
 
 @command(app, "describe", "sdm link describe east.users@west")
 def describe(reading: Reading, name: Name) -> None:
-    """Describe a link: state, positions, lag (now only), the grants that need it.
+    """Describe a link: its state, positions, lag (now only) and the grants that need it.
 
-    Lag is counted in offsets per partition, read from both clusters' topics. While a transaction
-    is open in the source, the copy waits at the last stable offset, which is shown.
+    Lag is the number of offsets per partition, read from the topics of both clusters. While a
+    transaction is open in the source, the copy waits at the last stable offset, which is shown.
     """
     mesh = Mesh()
     image = mesh.image(reading)
@@ -122,16 +124,14 @@ def create(
     product: Annotated[str, typer.Argument(help="Product.", autocompletion=completion.products)],
     cluster: Annotated[
         str,
-        typer.Option(
-            "--cluster", help="Cluster that gets the copy.", autocompletion=completion.clusters
-        ),
+        typer.Option("--cluster", help="Cluster of the copy.", autocompletion=completion.clusters),
     ],
     reason: OptionalReason = "",
     engine: WhatCopies = Engine.SPARK,
 ) -> None:
-    """Make a copy again whose link was deleted; accepted only while a grant needs it.
+    """Create a deleted link again; accepted only while a grant needs it.
 
-    A grant to another cluster makes its link by itself.
+    A grant to another cluster creates its link automatically.
     """
     mesh = Mesh()
     lookup.product(mesh.image(), product)
@@ -142,9 +142,9 @@ def create(
 
 @command(app, "pause", "sdm link pause east.users@west --reason 'maintenance'")
 def pause(options: SubmitOptions, name: Name, reason: OptionalReason = "") -> None:
-    """Let a copy stand still; the rights stay.
+    """Pause a link; the readers keep their ACLs.
 
-    A domain that is the only reader may pause it as well: until another one is granted.
+    A domain that is the only reader may pause it as well; a grant to another domain ends the pause.
     """
     mesh, place = _standing(name)
     _submit(mesh, options, name, lambda meta: LinkPaused(meta=meta, **place, reason=reason))
@@ -162,10 +162,10 @@ def resume(
     reason: OptionalReason = "",
     engine: Annotated[
         Engine | None,
-        typer.Option("--engine", **one_of(Engine), help="What copies from now on."),
+        typer.Option("--engine", **one_of(Engine), help="Engine of the link from now on."),
     ] = None,
 ) -> None:
-    """Let a paused copy go on where it stood, also by the other engine."""
+    """Resume a paused link where it stopped, also with the other engine."""
     mesh, place = _standing(name)
     more = {**place, "reason": reason}
     _submit(mesh, options, name, lambda meta: LinkResumed(meta=meta, **more, engine=engine))
@@ -175,9 +175,9 @@ def resume(
     app, "delete", "sdm link delete east.users@west --reason 'not needed any more'", alias="remove"
 )
 def delete(options: SubmitOptions, name: Name, reason: OptionalReason = "") -> None:
-    """End a copy; the grants stay, and the data goes as they said (purged or retained).
+    """Delete a link; the grants remain and determine whether its data is purged or retained.
 
-    `sdm link create` makes it again while a grant needs it.
+    `sdm link create` creates it again while a grant needs it.
     """
     mesh, place = _standing(name)
     _submit(mesh, options, name, lambda meta: LinkDeleted(meta=meta, **place, reason=reason))

@@ -52,7 +52,7 @@ def lag_of(mesh: "Mesh", image: "Image", link: Link) -> dict[int, int] | str:
             come = copied(source, link.source_topic, destination, link.topic, partitions, origin)
             late = behind(source, link.source_topic, come)
     except MeshError as error:
-        return f"not looked up: {error}"
+        return f"not checked: {error}"
     return with_open(late, come, opened)
 
 
@@ -87,7 +87,7 @@ def stands_still(
             logins[topic] = mesh.administration(image, cluster)
             opened[topic] = brokers.open_transactions(logins[topic], topic)
         except MeshError as error:
-            found[topic] = f"not looked up: {error}"
+            found[topic] = f"not checked: {error}"
     for topic, offsets in _lasting(opened, logins).items():
         found[topic] = {partition: first for partition, (first, _) in offsets.items()}
         note(f"{told_open(topic, offsets)}: `sdm kafka transactions --cluster {cluster} list`")
@@ -138,7 +138,7 @@ def told_open(topic: str, opened: "OpenTransactions") -> str:
     others = f" (and in other partitions: {', '.join(map(str, more))})" if more else ""
     return (
         f"{topic}: a transaction is open in partition {first} since offset {opened[first][0]}"
-        f"{others}: records from there on are readable once it ends"
+        f"{others}: records from there can be read once it ends"
     )
 
 
@@ -155,7 +155,7 @@ def still_fills(mesh: "Mesh", topic: str, servers: str) -> str | None:
     if found is None:
         return None
     return (
-        f"{topic} is a copy, its link {found.id} is {found.state}: records may be on their way. "
+        f"{topic} is a copy, its link {found.id} is {found.state}: records may be in transit. "
         f"`sdm link describe {found.id}` shows how many, --follow waits for them"
     )
 

@@ -66,7 +66,7 @@ def unknown_topic(login: Connection, topic: str, doing: str = "") -> NotFoundErr
         known = []
     return NotFoundError(
         f"{doing}there is no topic {topic} at {login.bootstrap_servers}: {asked(topic, known)}"
-        f"see `sdm topic list`, or make it with `sdm topic create {topic}`"
+        f"see `sdm topic list`, or create it with `sdm topic create {topic}`"
     )
 
 

@@ -107,7 +107,7 @@ class Mesh:
                 return one
         raise ConfigurationError(
             f"no login for {self.profile.governance_cluster} under {self.home / 'secrets'}: "
-            "run `sdm switch-domain NAME` for a domain that was registered here"
+            "run `sdm switch-domain NAME` with a domain that was registered here"
         )
 
     def password_path(self, cluster: str, principal: str) -> Path:
@@ -141,7 +141,7 @@ class Mesh:
         if found.cluster != cluster:
             raise ConfigurationError(
                 f"{principal} logs in to {found.cluster}, its home, and not to {cluster}: leave "
-                f"--cluster out, or act as a domain of {cluster} (-d)"
+                f"out --cluster, or act as a domain of {cluster} (-d)"
             )
 
     def governance(self, who: Caller) -> "Connection":
@@ -208,7 +208,7 @@ class Mesh:
         except IntegrityError as error:
             self.differs(
                 Finding(error.first, error.code, str(error), error.last),
-                f"{error}: every signature is checked now",
+                f"{error}: checking every signature",
             )
         reader.partition.seek(0)
         return work(reader.to_end(), None)
@@ -239,7 +239,7 @@ class Mesh:
         except ChainBreakError as error:
             self.differs(
                 Finding(error.offset, error.code, str(error)),
-                f"the checkpoints do not hold: {error}",
+                f"the checkpoints are not valid: {error}",
             )
             return None
         return TrustedCheckpoints(path, self.profile.root_key) if path else None
@@ -274,7 +274,7 @@ class Mesh:
         if known is not None and known.revoked is not None:
             raise ConfigurationError(
                 f"mesh.json names {public} as the governor's key, which was revoked at offset "
-                f"{known.revoked}: take the mesh's new mesh.json into {self.home}"
+                f"{known.revoked}: copy the mesh's new mesh.json to {self.home}"
             )
 
     def image(self, reading: "Reading | None" = None, *, whole_log: bool = False) -> "Image":
@@ -295,7 +295,7 @@ class Mesh:
             self._latest = image
             completion.remember(self.home, image)
         elif image.offset < 0:
-            note(f"at {stamp(as_of)} the log had no record yet")
+            note(f"the log had no record yet at {stamp(as_of)}")
         else:
             note(f"as of offset {image.offset}, {stamp(image.time)}")
         return image
@@ -327,5 +327,5 @@ def _position(reading: "Reading | None") -> tuple[int | None, int | None]:
     now = datetime.now(UTC)
     wanted = parse_time(reading.as_of, now)
     if wanted > now:
-        note(f"{stamp(wanted)} is in the future: what follows is the state now")
+        note(f"{stamp(wanted)} is in the future: showing the present state")
     return None, milliseconds(wanted)

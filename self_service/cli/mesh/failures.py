@@ -45,7 +45,7 @@ def _emergency(one: Freeze | Quarantine) -> dict[str, Any]:
         "measure": "frozen" if frozen else "quarantined",
         "until": stamp(one.until) if isinstance(one, Freeze) else None,
         "by": one.by,
-        "next": f"{ending('thaw' if frozen else 'release', one.domain)} ends it",
+        "next": f"end it with {ending('thaw' if frozen else 'release', one.domain)}",
         "reason": one.reason,
     }
 
@@ -98,12 +98,12 @@ def _next(kind: str, one: Link | Statement | Connector) -> str:
     """What ends the failure: time, a decision, or a person."""
     code = one.failure_code or ""
     if code == TABLE_FILLING:
-        return "starts when the link has filled the copy"
+        return "starts once the link has filled the copy"
     if code in WITHHELD:
-        return "goes on when it is granted or released"
+        return "resumes once access is granted or the domain is released"
     # Kafka Connect's tasks are started again whatever has failed
     again = code in RETRIABLE or isinstance(one, Connector)
     look = f"`{_DESCRIBE[kind]} {one.id}`"
     if again and one.desired is Desired.RUNNING:
-        return f"is tried again; if it stays, {look} and docs/reference/codes.md"
-    return f"{look}, then as docs/reference/codes.md says of {code}"
+        return f"is retried; if the failure persists, see {look} and docs/reference/codes.md"
+    return f"see {look}, and {code} in docs/reference/codes.md"

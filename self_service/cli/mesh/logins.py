@@ -43,7 +43,7 @@ class Login:
     ] = None
     client: Annotated[
         Path | None,
-        typer.Option("--client", help="Log in as this file says, see `access credentials`."),
+        typer.Option("--client", help="Log in with this client file, see `access credentials`."),
     ] = None
 
     def connection(self, mesh: "Mesh", domain: str | None, topic: str = "") -> "Connection":
@@ -54,7 +54,7 @@ class Login:
         """
         if self.client is not None:
             if self.cluster or self.application:
-                raise UsageError("--client says login and cluster: leave out the other options")
+                raise UsageError("--client sets login and cluster: leave out the other options")
             found = login_of(read_properties(self.client))
             require_answer(found.bootstrap_servers)
             _require_transport(self.client, found, mesh)
@@ -85,9 +85,9 @@ def _require_transport(client: Path, login: "Connection", mesh: "Mesh") -> None:
         return
     if login.bootstrap_servers in known:
         raise ConfigurationError(
-            f"{client} speaks {_SHOWN[_shows(login)]}, the brokers of this mesh ask for "
-            f"{_SHOWN[_shows(mesh)]}: have it "
-            f"written again, with a new password, by `sdm access credentials {login.user} "
+            f"{client} uses {_SHOWN[_shows(login)]}, the brokers of this mesh require "
+            f"{_SHOWN[_shows(mesh)]}: write it "
+            f"again, with a new password: `sdm access credentials {login.user} "
             f"--out {client} -d {domain_of(login.user)}`"
         )
 

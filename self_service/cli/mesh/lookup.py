@@ -71,11 +71,11 @@ def request(
         if product_id in (None, one.product) and application_id in (None, one.application)
     ]
     if reference is not None and not reference.strip("# "):
-        raise UsageError("which request? Give its id, a unique beginning of it, or OFFSET")
+        raise UsageError("which request? Give its id, a unique prefix of it, or its offset")
     if reference is not None:
         return _single(_referred(fitting, reference), f"request {reference}")
     if product_id is None and application_id is None:
-        raise UsageError("which request? Give its id, OFFSET, or --product and --application")
+        raise UsageError("which request? Give its id, its offset, or --product and --application")
     what = f"request of {application_id or 'any application'} for {product_id or 'any product'}"
     still_open = [one for one in fitting if one.state in OPEN]
     if still_open or product_id is None or application_id is None:
@@ -101,13 +101,15 @@ def offset_of(reference: str) -> int | None:
     Offsets are shown without the #, which begins a comment in a shell.
     """
     if len(reference) > _LONGEST_REFERENCE:
-        raise InvalidValueError(f"{reference[:_LONGEST_REFERENCE]}... is neither an id nor OFFSET")
+        raise InvalidValueError(
+            f"{reference[:_LONGEST_REFERENCE]}... is neither an id nor an offset"
+        )
     if not reference.startswith("#"):
         # an id's prefix of digits alone begins with a zero: no offset but the first is written so
         plain = reference.isdecimal() and (reference[0] != "0" or reference == "0")
         return int(reference) if plain else None
     if not reference[1:].isdecimal():
-        raise InvalidValueError(f"{reference!r} is no offset: write it as 41")
+        raise InvalidValueError(f"{reference!r} is not an offset: write it as 41")
     return int(reference[1:])
 
 
@@ -116,7 +118,7 @@ def _single(found: list[Access], what: str) -> Access:
         raise NotFoundError(f"there is no {what}: see `sdm access list`")
     if len(found) > 1:
         several = ", ".join(f"{number(one)} {one.request}" for one in found[:4])
-        raise UsageError(f"{len(found)} fit {what}: name one of {several}")
+        raise UsageError(f"{len(found)} match {what}: use one of {several}")
     return found[0]
 
 

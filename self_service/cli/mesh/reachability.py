@@ -15,7 +15,7 @@ def require_answer(servers: str, cluster: str = "") -> None:
     for server in servers.split(","):
         host, _, port = server.strip().rpartition(":")
         if not port.isdecimal():
-            raise ConfigurationError(f"{server!r} is no address of a broker: write it as host:port")
+            raise ConfigurationError(f"{server!r} is not a broker's address: write it as host:port")
         try:
             with socket.create_connection((host.strip("[]"), int(port)), _TIMEOUT_S):
                 return
@@ -23,7 +23,7 @@ def require_answer(servers: str, cluster: str = "") -> None:
             continue
     name = f"cluster {cluster}" if cluster else "Kafka"
     raise InfrastructureError(
-        f"no broker of {name} answers at {servers}: a server that died starts again within "
+        f"no broker of {name} answers at {servers}: a failed server is restarted within "
         "seconds, a stopped mesh with `sdm up`",
         retriable=True,
     )

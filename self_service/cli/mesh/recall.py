@@ -73,13 +73,13 @@ def _recalled(
             return image_at(store, reader.since, at_offset=at_offset, as_of=as_of)
     except OtherLogError as error:
         changed = Finding(error.first, "log_changed", str(error), error.last)
-        mesh.differs(changed, f"{error}: all of the log is replayed")
+        mesh.differs(changed, f"{error}: replaying the whole log")
     except IntegrityError as error:
         changed = Finding(error.first, error.code, str(error), error.last)
-        mesh.differs(changed, f"{error}: no snapshots are made")
+        mesh.differs(changed, f"{error}: no snapshots are taken")
     except DamagedError as error:
         kept = put_aside(error.path, error.inode)
-        note(f"{error}" if kept is None else f"{error}; this was done now, {kept} keeps it")
+        note(f"{error}" if kept is None else f"{error}; this was done, the file is now {kept}")
     except SnapshotError as error:
         note(str(error))
     return None
@@ -94,7 +94,7 @@ def _bring_up(mesh: "Mesh", store: "Store", end: int) -> None:
     if missing < BEHIND:
         return
     if missing > VERY_MANY:
-        note(f"{missing} records are read for the first time; what follows will be quicker")
+        note(f"reading {missing} records for the first time; later commands are faster")
     with mesh.log(start=None) as reader:
         try:
             extend(store, reader.since, mesh.trusted(reader), EVERY)

@@ -18,7 +18,7 @@ from projections.links import link_id
 from self_service.cli.framework.options import Until
 from spark_streams.errors import RETRIABLE, TABLE_FILLING, WITHHELD
 
-_STANDS = "(it stands on the log and does not run: update or delete it)"
+_STANDS = "(it is on the log and does not run: update or delete it)"
 
 
 class Progress(Enum):

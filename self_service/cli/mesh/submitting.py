@@ -196,5 +196,5 @@ def _late(image: Image, submitted: Submitted, until: Until) -> str:
     now = f", it is {state} now{awaited(image, submitted.intent)}" if state else ""
     return (
         f"{submitted.intent.type_name()} at offset {submitted.receipt.offset} was accepted but is "
-        f"not {until} in time{now}: look again with `sdm trace {submitted.receipt.offset}`"
+        f"not {until} in time{now}: check again with `sdm trace {submitted.receipt.offset}`"
     )

@@ -32,8 +32,8 @@ _LONGEST_START_S = 180
 _CLOCK_FINDING = ("code", "mesh_clock", "broker_clock", "worker_clock", "text", "next")
 _FINDING = ("code", "first", "last", *_CLOCK_FINDING[1:])
 OWN_ACCOUNTS = "users of their own"
-VERIFY = "run `sdm audit verify`: it names what was altered, and docs/how-to/audit.md what to do"
-ONE_ACCOUNT = "the user of this home, whose files their Spark servers can read: start it as root"
+VERIFY = "run `sdm audit verify` to see what was altered; docs/how-to/audit.md shows what to do"
+ONE_ACCOUNT = "the user of this home, whose files their Spark servers can read: start as root"
 
 
 @command(app, "up", "sdm up", "sdm up --fresh --yes", "sdm up --mtls", "SDM_PORT_BASE=23000 sdm up")
@@ -41,39 +41,48 @@ def up(
     shown: Shown,
     fresh: Annotated[
         bool,
-        typer.Option("--fresh", help="Start empty: remove all but logs and certificates first."),
+        typer.Option(
+            "--fresh", help="Start empty: first remove everything except logs and certificates."
+        ),
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before --fresh.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Do not ask for confirmation of --fresh.")
+    ] = False,
     timeout: Annotated[
-        float, typer.Option("--timeout", metavar="SECONDS", min=1, help="Time to become ready.")
+        float,
+        typer.Option(
+            "--timeout", metavar="SECONDS", min=1, help="Timeout for the mesh to become ready."
+        ),
     ] = 300.0,
     tls: Annotated[
         bool | None,
-        typer.Option("--tls/--no-tls", help="Brokers under TLS; default: as it was before."),
+        typer.Option("--tls/--no-tls", help="Run the brokers with TLS; default: as before."),
     ] = None,
     mtls: Annotated[
         bool,
-        typer.Option("--mtls", help="TLS, and brokers demand a certificate of the mesh's own."),
+        typer.Option("--mtls", help="Use TLS, and require client certificates of the mesh."),
     ] = False,
     west_registry: Annotated[
         bool,
         typer.Option(
             "--west-registry",
-            help="The cluster west gets a schema registry of its own, and keeps it.",
+            help="Give the cluster west its own schema registry, permanently.",
         ),
     ] = False,
 ) -> None:
-    """Start the local mesh and wait until it is ready; what runs already is left alone.
+    """Start the local mesh and wait until it is ready; running services are not restarted.
 
-    The first start fetches the servers' jars, with a progress bar; Ctrl-C leaves nothing running.
+    The first start downloads the servers' jars, with a progress bar; Ctrl-C leaves nothing running.
 
-    What --fresh had begun to remove when it was cut off, the next start removes.
+    If --fresh is interrupted while it removes files, the next start removes the rest.
     """
     asked: dict[str, Any] = {"tls": _transport(tls=tls, mtls=mtls), "west_registry": west_registry}
     platform = _platform({name: value for name, value in asked.items() if value})
     if fresh and not yes:
         _confirm_loss(Mesh().home)
-    became("what was started for a new mesh is stopped again, one that ran before goes on")
+    became(
+        "services started for a new mesh are stopped again; a mesh that ran before keeps running"
+    )
     with _Meter() as meter:
         endpoints = platform.up(fresh=fresh, report=meter, timeout_s=timeout)
     fields = {
@@ -93,14 +102,14 @@ def up(
     }
     show(Detail(fields), shown.output)
     note(
-        "next: `sdm domain register NAME --cluster east --owner OWNER`; `sdm down` stops it, its "
-        "data stays"
+        "next: `sdm domain register NAME --cluster east --owner OWNER`; `sdm down` stops the mesh "
+        "and keeps its data"
     )
 
 
 @command(app, "down", "sdm down")
 def down(shown: Shown) -> None:
-    """Stop the local mesh; its data stays for the next `sdm up`."""
+    """Stop the local mesh and keep its data for the next `sdm up`."""
     became("some services may still run: `sdm status` shows which, `sdm down` stops them")
     stopped = _platform().down()
     items = [{"service": name, "state": "stopped"} for name in stopped]
@@ -109,13 +118,13 @@ def down(shown: Shown) -> None:
 
 @command(app, "status", "sdm status", "sdm status -o json")
 def status(shown: Shown) -> None:
-    """Show the services, where the mesh stands, and what needs somebody, with the next step.
+    """Show the services, the state of the mesh, and what needs attention, with the next step.
 
-    That is: freezes and quarantines, findings, and what has failed.
+    Attention is needed by freezes and quarantines, findings, and failures.
 
-    Ends with 6 where the mesh cannot be read or a service is not ready, other than a domain's own
-    server that is being started or stopped for less than three minutes, with 3 where only the
-    current domain may not read it, and with 8 where the log is not what was signed.
+    The exit code is 6 if the mesh cannot be read or a service is not ready, other than a domain's
+    own server that has been starting or stopping for less than three minutes; 3 if the services are
+    ready but the current domain may not read the mesh; and 8 if the log is not what was signed.
     """
     platform = _platform()
     protocols = platform.protocols()
@@ -154,7 +163,7 @@ def restart_governor() -> None:
     if states.get("governor", State.STOPPED) is not State.STOPPED:
         platform.restart("governor")
     else:
-        note("no governor runs here: restart the workers of this mesh now, with the new key")
+        note("no governor runs here: restart the workers of this mesh with the new key")
 
 
 def _platform(asked: "Mapping[str, Any] | None" = None) -> "LocalPlatform":
@@ -187,10 +196,10 @@ def _confirm_loss(home: Path) -> None:
         return
     what = f"--fresh removes all data, keys and passwords of the mesh at {home}"
     if not sys.stdin.isatty():
-        raise UsageError(f"{what}: add --yes to do so")
+        raise UsageError(f"{what}: add --yes to confirm")
     note(f"{what}.")
     if not typer.confirm("Remove them?", err=True):
-        raise RefusedError("not_confirmed", f"{home} was left as it is")
+        raise RefusedError("not_confirmed", f"{home} was not changed")
 
 
 def _is_well(service: "ServiceStatus", now: float) -> bool:
@@ -248,7 +257,7 @@ def _mesh(of_log: list[Finding]) -> tuple[dict[str, Any], dict[str, Listing], Me
         "products": len(image.catalog),
         "rows_behind": rows,
     }
-    empty = "nothing: no link, statement or connector has failed, and no product lacks its topic"
+    empty = "no link, statement or connector has failed, and no product lacks its topic"
     now = image.ended_by(present(image.time))
     calm = "no domain is frozen or in quarantine"
     parts = {
@@ -340,12 +349,12 @@ class _Meter:
         for one in progress.services:
             self._say(f"{one.name} {one.state.value}")
         if progress.stage == "running":
-            self._say("already running: nothing to do")
+            self._say("already running: no action needed")
 
     def _fetched(self, done: int, total: int) -> None:
         if self._bar is None:
             # one line for each eighth, so that a log stays short
-            self._say(f"fetched {done * 8 // max(total, 1)}/8 of {total // _MIB} MiB")
+            self._say(f"downloaded {done * 8 // max(total, 1)}/8 of {total // _MIB} MiB")
             return
         if self._task is None:
             self._task = self._bar.add_task("fetching", total=total)

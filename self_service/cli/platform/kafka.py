@@ -28,20 +28,20 @@ app = noun("Kafka's own tools.")
 )
 def kafka(
     context: typer.Context,
-    tool: Annotated[str, typer.Argument(help="What follows `kafka-` in the name of its script.")],
+    tool: Annotated[str, typer.Argument(help="Tool: the name of its script without `kafka-`.")],
     cluster: Annotated[
         str | None,
         typer.Option(
             "--cluster",
-            help="Cluster; default: the one that holds the log.",
+            help="Cluster; default: the log's cluster.",
             autocompletion=completion.clusters,
         ),
     ] = None,
 ) -> None:
-    """Run one of Kafka's tools on a cluster, as its administrator; the rest goes to the tool.
+    """Run one of Kafka's tools on a cluster as its administrator, with the remaining arguments.
 
-    Address and login are given to it already. What is changed so goes past the mesh: `sdm drift`
-    tells of rights and topics that the log does not explain. It ends as the tool ends.
+    The tool gets address and login. Its changes bypass the mesh: `sdm drift` reports ACLs and
+    topics that the log does not explain. The exit code is the tool's.
     """
     from local_platform import kafka_tools
     from local_platform.files import private_folder

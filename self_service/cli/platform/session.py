@@ -18,7 +18,7 @@ app = noun("The session.")
 
 @command(app, "version", "sdm version", "sdm version -o json")
 def version(shown: Shown) -> None:
-    """Show the version of sdm and of what it runs on."""
+    """Show the versions of sdm and of the software that it uses."""
     import platform
 
     from mesh_events.emit import software
@@ -33,12 +33,12 @@ def switch_domain(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="The domain to speak for; 'mesh' is the operator. Without it, show the choice.",
+            help="Domain to act as; 'mesh' is the operator. Default: list those with a key here.",
             autocompletion=completion.domains,
         ),
     ] = None,
 ) -> None:
-    """Choose the current domain: the one that the next commands speak for."""
+    """Set the current domain, which later commands act as."""
     home = mesh_home()
     if name is None:
         chosen = current_domain(home)
@@ -50,10 +50,10 @@ def switch_domain(
     if not key.exists():
         known = ", ".join(known_keys(home)) or "none"
         raise NotFoundError(
-            f"no signing key of {name} at {key}: keys lie here for {known}; "
-            f"register {name}, or copy its key file to this place"
+            f"no signing key of {name} at {key}: this home has keys of {known}; "
+            f"register {name}, or copy its key file there"
         )
     choose_domain(home, name)
     who = "the operator" if name == MESH_DOMAIN else f"domain {name}"
-    note(f"the next commands speak for {who}")
+    note(f"later commands act as {who}")
     show(Detail({"domain": name}), shown.output)

@@ -21,16 +21,20 @@ COLUMNS = ("product", "quality", "sla", "version", "owner", "tags", "consumers",
 Of = Annotated[
     str | None,
     typer.Option(
-        "--domain", "-d", metavar="NAME", help="Of one domain.", autocompletion=completion.domains
+        "--domain",
+        "-d",
+        metavar="NAME",
+        help="Only of this domain.",
+        autocompletion=completion.domains,
     ),
 ]
 Tags = Annotated[
-    list[str] | None, typer.Option("--tag", help="With this tag; several: with all of them.")
+    list[str] | None, typer.Option("--tag", help="With this tag; repeatable, all tags must match.")
 ]
 Wanted = Annotated[str | None, typer.Option("--quality", help=QUALITIES)]
 Tier = Annotated[
     int | None,
-    typer.Option("--sla", min=1, max=3, help="Of this service tier or a better (lower) one."),
+    typer.Option("--sla", min=1, max=3, help="With this service tier or a better (lower) one."),
 ]
 
 
@@ -48,7 +52,7 @@ def list_products(
     quality: Wanted = None,
     sla: Tier = None,
 ) -> None:
-    """List the products on offer."""
+    """List the published products."""
     _show(reading, "", domain, tag, quality, sla)
 
 
@@ -60,7 +64,9 @@ def list_products(
 )
 def search(
     reading: Reading,
-    text: Annotated[str, typer.Argument(help="Words; all of them must occur, in any case.")],
+    text: Annotated[
+        str, typer.Argument(help="Words to search for; all must match, ignoring case.")
+    ],
     domain: Of = None,
     tag: Tags = None,
     quality: Wanted = None,
@@ -89,7 +95,7 @@ def _show(
         and (sla is None or product.sla <= sla)
         and matches(product, text)
     ]
-    show(Listing(COLUMNS, items, "no product fits"), reading.output)
+    show(Listing(COLUMNS, items, "no products match"), reading.output)
 
 
 def matches(product: Product, text: str) -> bool:

@@ -30,7 +30,7 @@ from self_service.cli.product.promises import (
     told_quality,
 )
 
-app = noun("Data products: a topic with an owner, a schema and a promise.")
+app = noun("Data products: topics with an owner, a schema and a promise.")
 
 Name = Annotated[
     str, typer.Argument(help="Product id, <domain>.<name>.", autocompletion=completion.products)
@@ -43,7 +43,7 @@ class ProductOptions:
     """What options say about a product."""
 
     description: Annotated[
-        str | None, typer.Option("--description", help="What a consumer finds in it.")
+        str | None, typer.Option("--description", help="What the product contains, for consumers.")
     ] = None
     owner: Annotated[str | None, typer.Option("--owner", help="Id of the accountable owner.")] = (
         None
@@ -54,7 +54,7 @@ class ProductOptions:
     ] = None
     sla: Annotated[str | None, typer.Option("--sla", help="Service tier 1 (best) to 3.")] = None
     tags: Annotated[
-        list[str] | None, typer.Option("--tag", help="A word to find it by; several times.")
+        list[str] | None, typer.Option("--tag", help="Tag to find the product by; repeatable.")
     ] = None
     version: Annotated[str | None, typer.Option("--version", help="Version, such as 1.0.0.")] = None
 
@@ -64,7 +64,10 @@ class ProductOptions:
 
 
 File = Annotated[
-    Path | None, typer.Option("--file", "-f", help="YAML or JSON with these fields; options win.")
+    Path | None,
+    typer.Option(
+        "--file", "-f", help="YAML or JSON file with these fields; options take precedence."
+    ),
 ]
 
 
@@ -80,11 +83,11 @@ def publish(
     product: ProductOptions,
     name: Annotated[str | None, typer.Argument(help="Product id, <domain>.<name>.")] = None,
     topic: Annotated[
-        str | None, typer.Option("--topic", help="The topic; default: named like the product.")
+        str | None, typer.Option("--topic", help="Topic; default: the name of the product.")
     ] = None,
     file: File = None,
     acknowledge: Annotated[
-        bool, typer.Option("--acknowledge", help="You know that a product is a promise.")
+        bool, typer.Option("--acknowledge", help="Acknowledge that a product is a promise.")
     ] = False,
 ) -> None:
     """Publish a topic of the current domain as a data product.
@@ -136,21 +139,21 @@ def update(
         bool,
         typer.Option(
             "--topic-replaced",
-            help="Offer the topic as it is now, made again or with other partitions.",
+            help="Offer the topic as it is now, recreated or with other partitions.",
         ),
     ] = False,
 ) -> None:
-    """Change what the catalog says of a product; what is not given stays as it is.
+    """Change the catalog entry of a product; fields that are not given stay unchanged.
 
-    --topic-replaced ends `TOPIC_RECREATED` and `PARTITIONS_CHANGED` in `sdm drift`: topic and
-    schema are checked as at a publication. Links of a topic that was made again have to be removed
-    and created again.
+    --topic-replaced resolves `TOPIC_RECREATED` and `PARTITIONS_CHANGED` in `sdm drift`: topic and
+    schema are checked as at publication. Links of a recreated topic must be deleted and created
+    again.
     """
     from self_service.cli.mesh.submitting import submit
 
     given = product.promise().over(read_promise(file) if file else Promise())
     if given.product not in (None, name):
-        raise UsageError(f"the file is about {given.product}, not {name}")
+        raise UsageError(f"the file describes {given.product}, not {name}")
     if not topic_replaced and not any(
         value is not None for field, value in given if field not in ("product", "topic")
     ):
@@ -185,9 +188,11 @@ def update(
 def describe(
     reading: Reading,
     name: Name,
-    schema: Annotated[bool, typer.Option("--schema", help="With its schema's text.")] = False,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Include the text of its schema.")
+    ] = False,
 ) -> None:
-    """Describe a product: promise, schema, who may read it, where it is copied, what has failed."""
+    """Describe a product: its promise, schema, readers, copies and failures."""
     mesh = Mesh()
     image = mesh.image(reading)
     product = lookup.product(image, name)
@@ -199,7 +204,7 @@ def describe(
     copies = [link_fields(one) for _, one in sorted(image.links.items()) if one.product == name]
     whole = "nothing: there is a topic of its name (`sdm drift` compares the id)"
     parts = {
-        "access": Listing(ACCESS_COLUMNS, readers, "nobody asked for it yet"),
+        "access": Listing(ACCESS_COLUMNS, readers, "no requests yet"),
         "links": Listing(LINK_COLUMNS, copies, "no copies"),
         "failed": Listing(FAILED_COLUMNS, missing_topics(image, name), whole),
     }

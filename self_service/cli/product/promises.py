@@ -32,7 +32,7 @@ def quality_of(text: str) -> Quality:
     """The quality under any of its names; raises InvalidValueError."""
     found = _NAMES.get(text.strip().casefold())
     if found is None:
-        raise InvalidValueError(f"{text!r} is no quality: use {', '.join(_NAMES)}")
+        raise InvalidValueError(f"{text!r} is not a quality: use {', '.join(_NAMES)}")
     return found
 
 
@@ -48,7 +48,7 @@ def tier_of(text: str | int) -> int:
     """The service tier in `1`, `tier1` or `Tier 1`; raises InvalidValueError."""
     found = _TIER.fullmatch(str(text).strip().casefold())
     if found is None:
-        raise InvalidValueError(f"{text!r} is no service tier: use 1 (best), 2 or 3")
+        raise InvalidValueError(f"{text!r} is not a service tier: use 1 (best), 2 or 3")
     return int(found[1])
 
 
@@ -76,7 +76,9 @@ class Promise(BaseModel):
         missing = [name for name in names if not getattr(self, name)]
         if missing:
             options = ", ".join(f"--{name}" for name in missing)
-            raise InvalidValueError(f"a product needs {options}: give it, or write it in the file")
+            raise InvalidValueError(
+                f"a product needs {options}: give the options, or set the fields in the file"
+            )
         return {name: getattr(self, name) for name in names}
 
 
@@ -103,7 +105,7 @@ def not_yaml(path: Path, error: Exception) -> str:
 
     mark = getattr(error, "problem_mark", None)
     place = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
-    wrong = "has a name twice" if isinstance(error, RepeatedError) else "is not YAML"
+    wrong = "has a duplicate name" if isinstance(error, RepeatedError) else "is not YAML"
     return f"{path} {wrong}{place}"
 
 

@@ -119,12 +119,12 @@ def _require_places(proof: Proof, key: str) -> None:
         leaf = leaf_hash(one.record)
         if not is_included(leaf, one.index, body.size, one.path, body.root):
             raise FindingError(
-                f"the record at offset {one.record.offset} does not stand under the checkpoint "
+                f"the record at offset {one.record.offset} is not covered by the checkpoint "
                 f"over {body.size} records: the record, its place or its path was edited"
             )
         if one.record.offset > body.offset:
             raise FindingError(
-                f"the record is said to stand at offset {one.record.offset}, and the checkpoint "
+                f"the proof puts the record at offset {one.record.offset}, but the checkpoint "
                 f"ends at {body.offset}"
             )
 
@@ -136,8 +136,8 @@ def _roles(authority: Authority) -> Roles:
     introduction_of(first.record)
     if first.index or root is None:
         raise FindingError(
-            f"the record at offset {first.record.offset} is not the signed first one of the log: "
-            "nobody can tell whose word counts there"
+            f"the record at offset {first.record.offset} is not the signed first record of the "
+            "log: the keys of the log are unknown"
         )
     roles = Roles(root, {root: (Role.ROOT, 0)})
     for one in sorted(authority.keys, key=lambda found: found.placed.index):
@@ -145,8 +145,8 @@ def _roles(authority: Authority) -> Roles:
         named = _named(found.event, root)
         if found.signer != root or not named:
             raise FindingError(
-                f"the record at offset {one.offset} is not the root's, or names no key: nobody is "
-                "a governor or controller by it"
+                f"the record at offset {one.offset} is not from the root, or names no key: it "
+                "gives no key a role"
             )
         since = one.placed.index
         # a key keeps the role that it was given first
@@ -200,16 +200,16 @@ def _decision(decided: Decided, placed: Placed, subject: Read, roles: Roles) -> 
     began = read(start, roles)
     event = found.event
     if not isinstance(event, Decision) or not event.decides(placed.record.offset):
-        raise FindingError(f"{place} is no decision on the one at {placed.record.offset}")
+        raise FindingError(f"{place} is not a decision on the record at {placed.record.offset}")
     for seen, at in ((found, one), (began, start)):
         require_governor(seen, at, roles)
     if not isinstance(began.event, GovernorStarted) or start.offset != event.epoch:
         raise FindingError(
-            f"{place} decides under the epoch {event.epoch}, and the one at {start.offset} is not "
-            "the start of that epoch"
+            f"{place} decides under the epoch {event.epoch}, and the record at {start.offset} is "
+            "not the start of that epoch"
         )
     if one.placed.index <= max(placed.index, start.placed.index):
-        raise FindingError(f"{place} decides what stands behind it")
+        raise FindingError(f"{place} decides a record after it")
     _require_counted(decided, event, began.event, roles)
     state, code, reason = State.ACCEPTED, "", ""
     if isinstance(event, IntentRejected):
@@ -218,8 +218,8 @@ def _decision(decided: Decided, placed: Placed, subject: Read, roles: Roles) -> 
         state, code, reason = State.QUARANTINED, event.code, event.reason
     if subject.event is None and state is not State.QUARANTINED:
         raise FindingError(
-            f"{place} says {state} of the one at {placed.record.offset}, which this proof does not "
-            f"let be read: {subject.fault}"
+            f"{place} decides {state} on the record at {placed.record.offset}, which cannot be "
+            f"read with this proof: {subject.fault}"
         )
     times = milliseconds(event.clock), one.placed.record.time
     return Outcome(state, code, reason, one.offset, *times, event.epoch, found.signer)
@@ -253,7 +253,7 @@ def _require_counted(
 def _require_basis(one: Legible, event: Decision, start: Legible) -> None:
     if not start.offset <= event.basis < one.offset:
         raise FindingError(
-            f"the record at offset {one.offset} names the basis {event.basis}, which does not lie "
+            f"the record at offset {one.offset} names the basis {event.basis}, which is not "
             "between the start of its epoch and the record"
         )
 
@@ -261,5 +261,5 @@ def _require_basis(one: Legible, event: Decision, start: Legible) -> None:
 def _uncounted(one: Legible, event: Decision) -> FindingError:
     return FindingError(
         f"the record at offset {one.offset} follows the decision {event.follows}, which the proof "
-        "does not hold in front of it: one behind a lost decision has no effect"
+        "does not hold before it: a decision after a lost one has no effect"
     )

@@ -109,9 +109,9 @@ def read(text: str) -> Proof:
         return _File.model_validate_json(text).proof()
     except ValidationError as error:
         places = ", ".join(".".join(map(str, one["loc"])) or "file" for one in error.errors()[:3])
-        raise FindingError(f"this is no proof of {FORMAT!r}: see {places}") from error
+        raise FindingError(f"this is not a proof of {FORMAT!r}: see {places}") from error
     except ValueError as error:
-        raise FindingError(f"this is no proof: {error}") from error
+        raise FindingError(f"this is not a proof: {error}") from error
 
 
 class _Strict(BaseModel):
@@ -213,5 +213,5 @@ def _bytes(text: str | None) -> bytes | None:
         return None
     raw = base64.b64decode(text, validate=True)
     if _base64(raw) != text:
-        raise ValueError("base64 is spelt in another way than it must be")
+        raise ValueError("base64 is not in its canonical form")
     return raw

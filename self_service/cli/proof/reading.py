@@ -49,9 +49,9 @@ def read(one: Legible, roles: Roles) -> Read:
         introducer = signer_of(one.schema.record, roles.root)
         if not roles.has(introducer, one.schema, Role.ROOT, Role.GOVERNOR):
             raise FindingError(
-                f"the record at offset {one.schema.record.offset}, which is said to introduce the "
-                f"schema of the one at {one.offset}, is not signed by the root or a governor that "
-                "the proof names"
+                f"the record at offset {one.schema.record.offset}, named as introducing the schema "
+                f"of the one at {one.offset}, is not signed by the root or a governor that the "
+                "proof names"
             )
         schemas[event.schema_id] = event.schema_text
     record = one.placed.record

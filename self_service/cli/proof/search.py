@@ -32,7 +32,7 @@ class Search:
 
     def __init__(self, reference: str) -> None:
         if not reference.strip("# "):
-            raise UsageError("which record? Give its event's id, or its offset")
+            raise UsageError("which record? Give the id of its event, or its offset")
         self._reference, self._offset = reference.lower(), offset_of(reference)
 
     def run(
@@ -66,7 +66,7 @@ class Search:
         # a longer id makes a whole one not ambiguous: anybody can write it
         found = [one for one in found if one.id == self._reference] or found
         if len({one.id for one in found}) > 1:
-            raise UsageError(f"{len(found)} ids begin with {self._reference}: give more of it")
+            raise UsageError(f"{len(found)} ids begin with {self._reference}: give a longer prefix")
         # the same id twice on the log: the mesh's own, which others can derive, or else the first
         return next((one for one in found if one.is_mesh), found[0]).number
 
@@ -179,8 +179,8 @@ def _proof(seen: _Seen, index: int, signed: Chain, image: Image) -> tuple[Proof,
     leaves = seen.leaves[: one.body.size]
     if root_of(leaves) != one.body.root:
         raise FindingError(
-            f"the log is not what the checkpoint over {one.body.size} records was signed "
-            "over: see `sdm audit verify`"
+            f"the log differs from the one that the checkpoint over {one.body.size} records "
+            "was signed for: see `sdm audit verify`"
         )
     write = _Writer(seen, Paths(leaves), len(leaves))
     subject, decided = write.legible(index), None

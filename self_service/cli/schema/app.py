@@ -9,7 +9,7 @@ from self_service.cli.framework import completion
 from self_service.cli.framework.options import noun
 from self_service.cli.topic.record_options import SchemaKind
 
-app = noun("Schemas of topics: what their records are made of.")
+app = noun("Schemas of topics and their records.")
 
 Name = Annotated[
     str,
@@ -17,7 +17,9 @@ Name = Annotated[
         help="Topic, product or subject (<topic>-value).", autocompletion=completion.products
     ),
 ]
-Key = Annotated[bool, typer.Option("--key", help="The schema of the keys, not of the values.")]
+Key = Annotated[
+    bool, typer.Option("--key", help="Use the schema of the keys instead of the values.")
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,8 +32,8 @@ class Written:
         typer.Option(
             "--reference",
             metavar="NAME=SUBJECT[:VERSION]",
-            help="What the file calls NAME is registered there, in its latest version or the given "
-            "one; several times. References of the subject's latest version are known.",
+            help="Subject of the schema that the file calls NAME, in its latest or the given "
+            "version; repeatable. References of the subject's latest version are known.",
         ),
     ] = None
     key: Key = False

@@ -115,7 +115,7 @@ def _asked(image: Image, registry: Subjects, subject: str, level: Level | None, 
     own = registry.level(subject)
     if level not in (None, own):
         raise InvalidValueError(
-            f"{subject}: the registry judges {kind} by the subject's own level, {own}: "
+            f"{subject}: the registry checks {kind} at the subject's own level, {own}: "
             "--level is for Avro; leave it out, or set the subject's level in the registry"
         )
     return own
@@ -125,8 +125,8 @@ def same_kind(subject: str, version: Version, draft: Definition) -> None:
     """Raise InvalidValueError where a file is in another language than its subject."""
     if version.kind != draft.kind:
         raise InvalidValueError(
-            f"{subject} holds {version.kind}, and the file is {draft.kind}: give it another "
-            "subject, or say with --type what it is"
+            f"{subject} holds {version.kind}, and the file is {draft.kind}: give another "
+            "subject, or the file's language with --type"
         )
 
 
@@ -144,7 +144,7 @@ def _breaks(
         # some registries tell no more than yes or no
         before, after = (registry.fields(subject, one) for one in (version.schema, draft))
         told = "; ".join(map(_told, changes(before, after))) or "no field"
-        said = f"the registry does not say why; what changed: {told}"
+        said = f"the registry gives no reason; what changed: {told}"
     return [Break("the value", said, _READERS[level.value.removesuffix("_TRANSITIVE")])]
 
 

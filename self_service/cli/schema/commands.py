@@ -31,8 +31,10 @@ __all__ = ["app", "register"]
 @command(app, "list", "sdm schema list", "sdm schema list east. -o json")
 def list_schemas(
     shown: Shown,
-    prefix: Annotated[str, typer.Argument(help="Only subjects that begin so.")] = "",
-    every: Annotated[bool, typer.Option("--all", help="Also those of the mesh itself.")] = False,
+    prefix: Annotated[str, typer.Argument(help="Only subjects with this prefix.")] = "",
+    every: Annotated[
+        bool, typer.Option("--all", help="Also list subjects of the mesh itself.")
+    ] = False,
 ) -> None:
     """List the subjects of the registry, with their latest versions."""
     mesh = Mesh()
@@ -60,7 +62,8 @@ def list_schemas(
         )
     columns = ("subject", "version", "id", "type", "compatibility", "products")
     show(
-        Listing(columns, items, "no schemas: `sdm topic create --schema` brings one"), shown.output
+        Listing(columns, items, "no schemas: `sdm topic create --schema` registers one"),
+        shown.output,
     )
 
 
@@ -78,7 +81,7 @@ def describe(
     ] = None,
     key: Key = False,
 ) -> None:
-    """Describe a schema: fields with their types and docs, versions, who reads it.
+    """Describe a schema: its fields with types and docs, its versions and its readers.
 
     A shared schema is described by its own name: what refers to it, and what it refers to.
     """
@@ -117,9 +120,10 @@ def describe(
 def diff(
     shown: Shown,
     name: Name,
-    file: Annotated[Path | None, typer.Argument(help="A schema to compare with.")] = None,
+    file: Annotated[Path | None, typer.Argument(help="Schema file to compare with.")] = None,
     start: Annotated[
-        int | None, typer.Option("--from", min=1, metavar="N", help="Default: the one before.")
+        int | None,
+        typer.Option("--from", min=1, metavar="N", help="Default: the previous version."),
     ] = None,
     end: Annotated[
         int | None, typer.Option("--to", min=1, metavar="N", help="Default: the latest.")
@@ -127,7 +131,7 @@ def diff(
     kind: SchemaKind = None,
     key: Key = False,
 ) -> None:
-    """Show what changed between two versions, or between the latest one and a file."""
+    """Show the changes between two versions, or between the latest version and a file."""
     registry = Subjects(Mesh())
     subject = registry.subject(name, key=key)
     if file is not None:
@@ -166,28 +170,33 @@ def diff(
 def check(
     shown: Shown,
     written: Written,
-    files: Annotated[list[Path], typer.Argument(help="Schemas: .avsc, .json, .proto.")],
+    files: Annotated[list[Path], typer.Argument(help="Schema files: .avsc, .json, .proto.")],
     subject: Annotated[
         str | None,
-        typer.Option("--subject", help="Topic or subject; default: the file's name without end."),
+        typer.Option(
+            "--subject", help="Topic or subject; default: the file's name without extension."
+        ),
     ] = None,
     level: Annotated[
         Level | None,
-        typer.Option("--level", help="Default: the subject's; FULL where a product is published."),
+        typer.Option(
+            "--level", help="Default: the subject's level; FULL if a product is published."
+        ),
     ] = None,
     junit: Annotated[
-        Path | None, typer.Option("--junit", metavar="FILE", help="Also as JUnit's XML.")
+        Path | None,
+        typer.Option("--junit", metavar="FILE", help="Also write a JUnit XML report to this file."),
     ] = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Fail where the registry does not know a subject.")
+        bool, typer.Option("--strict", help="Fail if the registry does not know a subject.")
     ] = False,
 ) -> None:
-    """Check whether schemas may follow those that are registered; nothing is registered.
+    """Check whether schemas are compatible with the registered ones; registers nothing.
 
-    For a pull request: exit code 0 if all may, 3 if one breaks a reader, and with --strict 4 if a
-    file's name means no subject. Each break is told with its field, and whom it breaks. Avro is
-    compared here; whether JSON Schema and Protobuf fit, the registry says, by the subject's own
-    level.
+    For pull requests: exit code 0 if all are compatible, 3 if one breaks a reader, and with
+    --strict 4 if a file's name matches no subject. Each break is shown with its field and the
+    readers that it breaks. Avro is compared here; the registry checks JSON Schema and Protobuf, at
+    the subject's own level.
     """
     if subject is not None and len(files) > 1:
         raise UsageError("--subject is for one file: name the others <topic>.avsc")
@@ -217,7 +226,7 @@ def check(
         raise RefusedError(
             "incompatible_schema",
             f"{first.path} breaks {first.level} with version {number} of {first.subject}: {each}"
-            f"{more}; give new fields a default, keep the old ones, or make it another product",
+            f"{more}; give new fields a default, keep the old ones, or publish another product",
         )
     if strict and unknown:
         raise NotFoundError(
@@ -267,7 +276,7 @@ def _note_first(registry: Subjects, subjects: list[str]) -> None:
     known = registry.names() if subjects else []
     for subject in subjects:
         near = nearest(subject, known)
-        meant = f"; is {near} meant? (--subject)" if near else ""
+        meant = f"; did you mean {near}? (--subject)" if near else ""
         note(f"{subject}: the registry has no version of it, so nothing was compared{meant}")
 
 

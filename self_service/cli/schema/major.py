@@ -80,13 +80,14 @@ def make_major(
     if old is None:
         raise NotFoundError(
             f"there is no topic {topic} that a major version could follow: register the schema "
-            f"under another name, or make the topic with `sdm topic create {topic}`"
+            f"under another name, or create the topic with `sdm topic create {topic}`"
         )
     if statement := statement_into(image, topic):
         raise RefusedError(
             "topic_in_use",
-            f"{topic} is filled by the statement {statement}, and a statement makes its topic "
-            "itself: add another one with the new result (`sdm streaming sql add`), publish that",
+            f"{topic} is filled by the statement {statement}, and a statement creates its topic "
+            "itself: add another statement with the new result (`sdm streaming sql add`), and "
+            "publish its topic",
         )
     product = next((one for one in image.catalog.values() if one.topic == topic), None)
     new = successor(topic, product.id if product else None, _free(image, registry, admin, draft))
@@ -126,7 +127,7 @@ def make_major(
             ],
         ),
         "readers": Listing(
-            ("kind", "name", "domain", "cluster"), list(readers(image, topic)), "nobody reads it"
+            ("kind", "name", "domain", "cluster"), list(readers(image, topic)), "no readers"
         ),
     }
     show(Detail(fields, parts), acting.output)
@@ -263,6 +264,6 @@ def _confirm(left: list[Step], *, yes: bool) -> None:
         return
     if sys.stdin.isatty():
         note("a published product is a promise: its owner keeps it as described")
-        if typer.confirm(f"Make {told}?", err=True):
+        if typer.confirm(f"Create {told}?", err=True):
             return
-    raise RefusedError("not_confirmed", f"nothing was made of {told}: add --yes")
+    raise RefusedError("not_confirmed", f"{told}: nothing was created, add --yes")

@@ -30,10 +30,10 @@ def require_owner(mesh: Mesh, image: Image, who: Caller, subject: str) -> bool:
     owner = domain_of(topic)
     if who.domain in (MESH_DOMAIN, "") or owner != who.domain:
         whose = (
-            f"subjects that begin with '{owner}.' are of the domain {owner}: say it as that, "
+            f"subjects that begin with '{owner}.' belong to the domain {owner}: act as it with "
             f"`-d {owner}`, or ask it"
             if owner in image.identity.domains
-            else f"its own begin with '{who.domain}.'"
+            else f"its own subjects begin with '{who.domain}.'"
             if who.domain != MESH_DOMAIN
             else "choose the domain with -d"
         )

@@ -31,19 +31,22 @@ class Options:
         bool,
         typer.Option(
             "--shared",
-            help="The subject is NAME itself: a schema that others refer to, no topic's.",
+            help="The subject is NAME itself: a schema that others refer to, without a topic.",
         ),
     ] = False
     major: Annotated[
         bool,
         typer.Option(
-            "--major", help="It breaks readers: make the topic and product <name>-v2 with it."
+            "--major",
+            help="Allow a schema that breaks readers: create the topic and product <name>-v2.",
         ),
     ] = False
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Tell what would be done, and do nothing.")
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")] = (
+        False
+    )
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="With --major: do not ask for confirmation.")
     ] = False
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="With --major: do not ask.")] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +72,15 @@ def register(
     written: Written,
     options: Options,
     name: Name,
-    file: Annotated[Path, typer.Argument(help="The schema: .avsc, .json, .proto.")],
+    file: Annotated[Path, typer.Argument(help="Schema file: .avsc, .json, .proto.")],
     actor: Actor = None,
 ) -> None:
-    """Register a schema as the next version of its subject, once `schema check` finds no break.
+    """Register a schema as the next version of its subject if `schema check` finds no break.
 
-    A domain registers under its own topics, and shared schemas under names that begin as they do.
-    A schema that is registered already stays as it is. With --major a schema that breaks readers
-    gets a new topic, made like the old one, and a new product if the old topic carries one; the
-    answer lists who reads the old ones.
+    A domain registers schemas of its own topics, and shared schemas under names with the same
+    prefix. A schema that is already registered stays unchanged. With --major a schema that breaks
+    readers gets a new topic like the old one, and a new product if the old topic carries one; the
+    output lists the readers of the old ones.
     """
     from self_service.cli.schema import subjects
 
@@ -102,8 +105,8 @@ def register(
         if known is not None or not (outcome is None or outcome.found):
             raise RefusedError(
                 "not_breaking",
-                f"{file} breaks no reader of {subject}: leave out --major, and it is the next "
-                "version",
+                f"{file} breaks no reader of {subject}: leave out --major to register it as the "
+                "next version",
             )
         make_major(mesh, image, draft, acting, actor, yes=options.yes, dry_run=options.dry_run)
         return
@@ -134,8 +137,8 @@ def register_next(mesh: Mesh, subject: str, path: Path, schema: Definition) -> i
         raise RefusedError(
             "incompatible_schema",
             f"{path} breaks {outcome.level} with version {number} of {subject}: {first}; "
-            f"`sdm schema check {path} --subject {topic_of(subject)}` has all of it, and "
-            "`sdm schema register --major` makes a new topic with it",
+            f"`sdm schema check {path} --subject {topic_of(subject)}` shows all of it, and "
+            "`sdm schema register --major` creates a new topic with it",
         )
     return subjects.register(mesh, subject, schema)
 
@@ -175,7 +178,7 @@ def _require_harmless(draft: Draft, outcome: Outcome | None, output: Format) -> 
         f"{draft.path} breaks {outcome.level} with version {number} of {draft.subject}: {first}"
         f"{f', and {rest} more' if rest else ''}; "
         f"{f'it is read by {readers}' if readers else 'nobody is known to read it'}; give new "
-        "fields a default and keep the old ones, or add --major to make a new topic and product "
+        "fields a default and keep the old ones, or add --major to create a new topic and product "
         "with it",
     )
 

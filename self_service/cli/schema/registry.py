@@ -134,8 +134,8 @@ class Subjects:
             # Apicurio's answer is of a schema whose references are missing, though they are told
             names = ", ".join(one.name for one in schema.references)
             raise NotJudgedError(
-                f"the registry does not judge a schema that refers to others ({names}): {error}; "
-                "`sdm schema diff` tells what changed, and registering it is judged"
+                f"the registry does not check a schema that refers to others ({names}): {error}; "
+                "`sdm schema diff` shows what changed, and registration checks it"
             ) from error
         return None if found.get("is_compatible") else "; ".join(found.get("messages") or ())
 

@@ -66,7 +66,7 @@ def read_schema(
     except OSError as error:
         raise InvalidValueError(f"{path}: {error.strerror}") from error
     except ValueError as error:
-        raise InvalidValueError(f"{path} is no {_NAMES[kind]}: it is not UTF-8") from error
+        raise InvalidValueError(f"{path} is not a valid {_NAMES[kind]}: it is not UTF-8") from error
     # what the file does not name any more is no reference of it
     known = before.references if before is not None and before.kind == kind else ()
     kept = {one.name: one for one in known if _called(one.name, kind) in text}
@@ -92,14 +92,14 @@ def require_schema(found: Definition, imports: Mapping[str, str], name: str) -> 
         return schema_from(found.kind, found.text, imports)
     except UndefinedError as error:
         raise InvalidValueError(
-            f"{name} is no Avro schema by itself: {error}; where another schema defines it, say so "
+            f"{name} is not a complete Avro schema: {error}; if another schema defines it, name it "
             "with `sdm schema register --reference NAME=SUBJECT`"
         ) from error
     except SchemaError as error:
         if isinstance(error.__cause__, RefusedError):
             raise RefusedError(error.__cause__.code, f"{name}: {error}") from error
         kind = _NAMES.get(Kind(found.kind), found.kind) if found.kind in list(Kind) else found.kind
-        raise InvalidValueError(f"{name} is no {kind}: {error}{_hint(found)}") from error
+        raise InvalidValueError(f"{name} is not a valid {kind}: {error}{_hint(found)}") from error
 
 
 def _hint(found: Definition) -> str:
@@ -115,7 +115,7 @@ def _hint(found: Definition) -> str:
     if missing:
         return (
             f"; {', '.join(missing)} is not among the references of the subject's latest version: "
-            "`sdm schema register --reference NAME=SUBJECT` tells where it is registered"
+            "name its subject with `sdm schema register --reference NAME=SUBJECT`"
         )
     return ""
 
@@ -145,8 +145,8 @@ def register(mesh: "Mesh", subject: str, schema: Definition) -> int:
             raise RefusedError(
                 "incompatible_schema",
                 f"the schema is incompatible with the earlier ones of {subject}: "
-                f"see `sdm schema check`; {_advice(schema.kind)}, choose another topic, or make it "
-                "a new major version with `sdm schema register --major`",
+                f"see `sdm schema check`; {_advice(schema.kind)}, choose another topic, or "
+                "register a new major version with `sdm schema register --major`",
             ) from error
         if error.http_status_code == 422:
             raise InvalidValueError(
@@ -168,7 +168,7 @@ def remove(mesh: "Mesh", subject: str) -> None:
 
 def _advice(kind: str) -> str:
     if kind == Kind.PROTOBUF:
-        return "add fields with new numbers, and keep those of the old ones"
+        return "add fields with new numbers, and keep the numbers of the old ones"
     return "add fields with defaults" if kind == Kind.AVRO else "add fields that are not required"
 
 

@@ -13,8 +13,8 @@ from self_service.cli.framework.exits import UsageError
 from self_service.cli.framework.given_files import read_text
 from self_service.cli.framework.options import noun
 
-app = noun("Streaming jobs of a domain, on its own Spark Connect server.")
-sql_app = noun("Streaming SQL: statements that fill a topic from others.")
+app = noun("Streaming jobs of a domain, on its Spark Connect server.")
+sql_app = noun("Streaming SQL: statements that fill a topic from other topics.")
 app.add_typer(sql_app, name="sql")
 
 Name = Annotated[
@@ -43,7 +43,7 @@ class Text:
             "--source",
             "--sources",
             metavar="NAME=TOPIC",
-            help="What a name in the SQL means, repeatable.",
+            help="Topic or product of a name in the SQL; repeatable.",
         ),
     ] = None
     application: Annotated[

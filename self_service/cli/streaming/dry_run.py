@@ -74,7 +74,7 @@ def refusal(image: Image, intent: StatementAdded) -> Rejected | None:
         return Rejected("domain_quarantined", f"{domain} is in quarantine: ask the operator")
     time = present(image.time)
     if image.identity.freeze_of(domain, image.ended_by(time)) is not None:
-        return Rejected("domain_frozen", f"{domain} is frozen: say it afterwards")
+        return Rejected("domain_frozen", f"{domain} is frozen: try again afterwards")
     try:
         sender = Key("", Role.DOMAIN, domain, 0)
         verdict = judge(intent, DecisionContext(image, sender, domain, {}, time, time))
@@ -121,7 +121,7 @@ def dry_run(mesh: Mesh, image: Image, intent: StatementAdded, meant: Worded) -> 
         admin = KafkaAdmin(cluster, login)
     except MeshError as error:
         found = answer(image, intent, None, mesh.registry)
-        unseen = f"not known: topics cannot be looked up: {error}"
+        unseen = f"not known: topics cannot be read: {error}"
         return found if found.refusal is not None else replace(found, text=unseen)
     with ExitStack() as stack:
         log = None
@@ -173,8 +173,8 @@ def passed_over(plan: "Plan", stream: str, topic: "Topic | None") -> str | None:
     why = "is compacted" if compacted else "has keys with a schema"
     return (
         f"{stream} {why}, so its records may be rows, and one without a value deletes a row. FROM "
-        "passes such a record over: a deleted row stays in the result. Write "
-        f"FROM TABLE({stream}), which joins nothing, to have it end there, too"
+        "skips such a record: a deleted row stays in the result. Write "
+        f"FROM TABLE({stream}), which joins nothing, to delete it there, too"
     )
 
 
@@ -225,9 +225,9 @@ def _partitions(intent: StatementAdded, admin: "ClusterAdmin") -> str | None:
     if widest.partitions <= MOST_PARTITIONS:
         return None
     return (
-        f"if the worker's {OF_STATEMENTS} is {widest.partitions} or more, as {widest.name} has so "
-        f"many partitions; it is {MOST_PARTITIONS} by default, and above it the answer is "
-        "too_many_partitions"
+        f"if the worker's {OF_STATEMENTS} is {widest.partitions} or more, the number of partitions "
+        f"of {widest.name}; the default is {MOST_PARTITIONS}, and more partitions are refused "
+        "(too_many_partitions)"
     )
 
 
@@ -275,12 +275,12 @@ def coming_back(before: Statement, *, same: bool) -> str:
 
     same: whether its stream is the one that it read.
     """
-    back = f"{before.id} was deleted, and comes back to {before.destination}"
+    back = f"{before.id} was deleted, and continues to fill {before.destination}"
     if not same:
-        return f"{back}: {before.stream} was made again, and each of its records is a new one"
+        return f"{back}: {before.stream} was recreated, and each of its records is a new one"
     return (
-        f"{back}: what it has dealt with is left out; delete the topic to have all of "
-        f"{before.stream} once more"
+        f"{back}: it skips the records that it has processed; delete the topic to process all of "
+        f"{before.stream} again"
     )
 
 

@@ -25,24 +25,24 @@ if TYPE_CHECKING:
     from spark_streams.sql.plan import Plan
 
 _ONCE = (
-    "each record of the stream is dealt with once, in the order of its partition, also when any "
-    "server dies: what came out is found again in the destination"
+    "each record of the stream is processed once, in the order of its partition, even if a server "
+    "fails: results that were already written are found in the destination"
 )
 _TABLE = (
-    "the tables are complete before the first record; a record sees their rows as they are when it "
-    "is dealt with, and what came out once stays as it was"
+    "the tables are complete before the first record; a record is joined with their rows as they "
+    "are when it is processed, and its result does not change later"
 )
 _ROWS = (
-    "each change of a row gives the result's row; a row that is deleted, or does not meet the "
-    "condition any more, ends there too (a record without a value)"
+    "each change of a row gives the result's row; a row that is deleted, or no longer meets the "
+    "condition, is deleted there, too (a record without a value)"
 )
 _CHANGES = (
-    "FROM names changes of rows: each change comes out once, and later rows of the joined tables "
-    "change nothing that came out; for a stream that looks rows up, put the table behind JOIN"
+    "FROM names changes of rows: each change gives one result, and later rows of the joined tables "
+    "do not change it; for a stream that looks rows up, put the table after JOIN"
 )
 _NO_VALUE = (
-    "a record without a value is passed over: nothing comes out of it, and the result keeps the "
-    "row that it deletes; FROM TABLE(...) ends it there, too"
+    "a record without a value is skipped: it gives no result, and the result keeps the row that "
+    "it deletes; FROM TABLE(...) deletes it there, too"
 )
 _DEAD = "a record that cannot be read goes to the dead letters, with the reason"
 
@@ -59,13 +59,13 @@ def explain(
     text: Text,
     destination: Annotated[
         str | None,
-        typer.Option("--destination", help="Topic to fill, whatever the SQL says."),
+        typer.Option("--destination", help="Topic to fill; overrides the SQL."),
     ] = None,
     name: Annotated[
         str | None,
         typer.Option(
             "--name",
-            help="Statement that `add` would make; default: the one of that destination, or none.",
+            help="Statement that `add` would create; default: the destination's, or none.",
             autocompletion=completion.statements,
         ),
     ] = None,
@@ -77,20 +77,23 @@ def explain(
         ),
     ] = True,
     plan: Annotated[
-        bool, typer.Option("--plan", help="Show Spark's plan, hundreds of lines, in a table too.")
+        bool,
+        typer.Option(
+            "--plan", help="Also show Spark's plan with a table; it has hundreds of lines."
+        ),
     ] = False,
 ) -> None:
-    """Explain a statement, by its text or by its name: no statement starts, no record is read.
+    """Explain a statement, by its text or by its name, without starting it or reading records.
 
-    Shows sources and their kinds, destination and schema, which column comes from which, what is
-    promised, and with --plan, or as JSON or YAML, Spark's plan. What is wrong with a text is told
-    with line and column. Digits that arithmetic loses are not told: a BIGINT or a DECIMAL with a
-    DOUBLE is computed as a DOUBLE, of about 15 digits.
+    Shows the sources and their kinds, the destination and its schema, the origin of each column,
+    the guarantees, and with --plan, or as JSON or YAML, Spark's plan. Errors in a text have a line
+    and a column. Digits that arithmetic loses are not reported: a BIGINT or a DECIMAL with a DOUBLE
+    is computed as a DOUBLE, of about 15 digits.
 
-    The exit code is 0 where `add` would be accepted, and 3 with the same code where it would be
-    refused; of a text without INSERT INTO, once a destination is named. Without a login that looks
-    topics up it is 0 as well, and `would_be` says that it is not known. A new text for a statement
-    that runs is refused here: `update` tries and takes it.
+    The exit code is 0 if `add` would accept the statement, and 3 with the same code if it would
+    refuse it; for a text without INSERT INTO, once a destination is named. Without a login that may
+    read topics it is 0 as well, and `would_be` reports that the answer is not known. A new text for
+    a running statement is refused here: `update` compares and accepts it.
     """
     mesh = Mesh()
     domain = mesh.acting_as(acting.domain).domain
@@ -119,7 +122,7 @@ def explain(
     if not spark or refused:
         told["types"] = f"not checked: {'it would be refused' if refused else '--no-spark'}"
         if known is None and not refused:
-            told["would_be"] = f"{found.text}; it starts if Spark takes its types"
+            told["would_be"] = f"{found.text}; it starts if Spark accepts its types"
     else:
         schema, physical = _asked(domain, found.plan, meant)
         types = {one["name"]: _type(one["type"]) for one in json.loads(schema)["fields"]}

@@ -51,25 +51,27 @@ def add(
     text: Text,
     destination: Annotated[
         str | None,
-        typer.Option("--destination", help="Topic to fill, whatever the SQL says."),
+        typer.Option("--destination", help="Topic to fill; overrides the SQL."),
     ] = None,
     begin: Annotated[
         Begin,
-        typer.Option("--from", **one_of(Begin), help="EARLIEST or LATEST record."),
+        typer.Option("--from", **one_of(Begin), help="Offset to start at: EARLIEST or LATEST."),
     ] = Begin.EARLIEST,
-    description: Annotated[str, typer.Option("--description", help="What it is for.")] = "",
+    description: Annotated[
+        str, typer.Option("--description", help="Purpose of the statement.")
+    ] = "",
 ) -> None:
     """Add a statement of the current domain, and wait until it runs.
 
     A name in the SQL is a product, or a topic of the domain's home cluster. FROM names the stream,
-    JOIN the tables. The destination, its schema and a topic for records that cannot be read are
-    made from the query.
+    JOIN the tables. The destination, its schema and a topic for unreadable records are created from
+    the query.
     """
     mesh = Mesh()
     who = mesh.acting_as(options.domain)
     meant = _worded(mesh, who.domain, text, destination)
     if meant.destination is None:
-        raise UsageError("what is to be filled? Write INSERT INTO topic, or give --destination")
+        raise UsageError("no destination: write INSERT INTO topic, or give --destination")
     fields = {**meant.fields(), "destination": meant.destination}
     fields |= {"description": description, "begin": begin}
     statement = identity(name, who.domain)
@@ -103,22 +105,24 @@ def update(
     text: Text,
     compare: Annotated[
         bool,
-        typer.Option("--compare/--no-compare", help="Try the new text beside the present one."),
+        typer.Option(
+            "--compare/--no-compare", help="Run the new text next to the current one first."
+        ),
     ] = True,
     records: Annotated[
         int,
-        typer.Option("--records", min=1, help="Records of each partition that are compared."),
+        typer.Option("--records", min=1, help="Number of records to compare per partition."),
     ] = 10_000,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Switch although results differ, or were not compared.")
+        bool, typer.Option("--yes", help="Switch even if results differ or were not compared.")
     ] = False,
 ) -> None:
-    """Let another text go on where the one before it stands.
+    """Change the text of a statement, which resumes at its position.
 
-    The new text first runs beside the present one, on the first records of the stream, and what
-    comes out of both is compared. Where that differs, nothing is switched without a yes; nor where
-    both have not dealt with all of these records in time, or none came out. The stream and the
-    destination stay; the new result's schema has to be compatible with the one before it.
+    The new text first runs next to the current one, on the first records of the stream, and the
+    results are compared. The switch needs --yes if the results differ, if either has not processed
+    these records in time, or if there are no results. The stream and the destination stay the same;
+    the schema of the new result must be compatible with the previous one.
     """
     from spark_streams.sql.plan import planned, require_no_table
     from spark_streams.sql.text.parse import parse
@@ -136,19 +140,19 @@ def update(
 
 @command(sql_app, "stop", "sdm streaming sql stop click-users --reason 'maintenance'")
 def stop(options: SubmitOptions, name: Name, reason: OptionalReason = "") -> None:
-    """Let a statement stand still; its topic stays, and it goes on where it stood."""
+    """Stop a statement and keep its topic. `start` resumes at its position."""
     _direct(options, name, StatementStopped, reason)
 
 
 @command(sql_app, "start", "sdm streaming sql start click-users")
 def start(options: StartOptions, name: Name, reason: OptionalReason = "") -> None:
-    """Let a stopped statement go on where it stood."""
+    """Start a stopped statement at its position."""
     _direct(options, name, StatementStarted, reason)
 
 
 @command(sql_app, "restart", "sdm streaming sql restart click-users")
 def restart(options: StartOptions, name: Name, reason: OptionalReason = "") -> None:
-    """Stop a statement and start it again: it reads its tables and schemas anew."""
+    """Restart a statement: it reads its tables and schemas again."""
     mesh, found = _standing(options, name)
     if found.desired == "RUNNING":
         _emit(mesh, options, found.id, StatementStopped, {"reason": reason}, Until.ACTIVE)
@@ -159,7 +163,7 @@ def restart(options: StartOptions, name: Name, reason: OptionalReason = "") -> N
     sql_app, "delete", "sdm streaming sql delete click-users --reason 'replaced'", alias="drop"
 )
 def delete(options: SubmitOptions, name: Name, reason: OptionalReason = "") -> None:
-    """End a statement for good; its topic stays, as any other topic of the domain."""
+    """Delete a statement; the domain keeps its topic."""
     mesh, found = _standing(options, name)
     for told in left_dry(mesh.image(), (found.destination,)):
         note(told)
@@ -200,7 +204,7 @@ def _compare(
     why = "its results would differ" if told.differs else told.doubt
     if why is not None and not yes:
         raise RefusedError(
-            "not_confirmed", f"{found.id} was left as it is, since {why}: add --yes to switch"
+            "not_confirmed", f"{found.id} was not changed, since {why}: add --yes to switch"
         )
 
 

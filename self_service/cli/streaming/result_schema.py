@@ -32,7 +32,7 @@ def asked(domain: str) -> "Iterator[DomainEngine]":
 
     engine = DomainEngine(domain, WorkerSettings.load(), session=f"explain/{domain}", patient=True)
     starting = (
-        f"asking the Spark server of {domain}; where it does not run yet, its start takes some "
+        f"asking the Spark server of {domain}; if it does not run yet, its start takes some "
         "ten seconds"
     )
     told = Timer(_SILENT_S, note, [starting])
@@ -65,7 +65,7 @@ def require_fit(mesh: Mesh, statement: str, destination: str, plan: "Plan") -> N
     except (ConfigurationError, EngineError) as error:
         if isinstance(error, EngineError) and error.code != "engine_unavailable":
             raise
-        note(f"whether Spark takes the text is not known before it starts: {error}")
+        note(f"whether Spark accepts the text is not known before it starts: {error}")
         return
     require_compatible(mesh, statement, destination, schema)
 

@@ -88,7 +88,7 @@ class Trial:
             self._clear(every, image.offset)
             try:
                 bounds = self._bounds(login, stream)
-                note(f"{self.name}: the new text runs beside the present one")
+                note(f"{self.name}: the new text runs next to the current one")
                 self._submit(SUFFIX, StatementAdded, **self._fields(SUFFIX, self.meant))
                 is_tried = self._tries_present()
                 common = self._await(log, bounds, is_tried=is_tried)
@@ -125,8 +125,8 @@ class Trial:
             self._submit(PRESENT, StatementAdded, **self._fields(PRESENT, present))
         except RefusedError as error:
             note(
-                f"the present text does not run anew ({error.code}): what is compared is what "
-                f"stands in {found.destination}, which earlier texts may have made"
+                f"the current text cannot be run again ({error.code}): comparing with the records "
+                f"of {found.destination}, which earlier texts may have written"
             )
             return False
         return True
@@ -168,7 +168,7 @@ class Trial:
                 return wanted
             if time.monotonic() - began > self.options.timeout:
                 note(
-                    f"{self.name}: not all was dealt with in {self.options.timeout:g} s (--timeout)"
+                    f"{self.name}: not all was processed in {self.options.timeout:g} s (--timeout)"
                 )
                 return _within(bounds, now)
             time.sleep(0.3)
@@ -236,7 +236,7 @@ class Trial:
         for suffix, one in zip((SUFFIX, PRESENT), every, strict=True):
             found = one.statement(self.mesh.image())
             if found is not None and found.stands:
-                self._submit(suffix, StatementDeleted, reason="the trial is over")
+                self._submit(suffix, StatementDeleted, reason="the comparison run ended")
             one.remove(self.mesh.image(), since)
 
 

@@ -59,9 +59,9 @@ class Comparison:
         """Why that nothing differs tells nothing; None where it does."""
         if self.dealt_with < self.there:
             count = f"{self.dealt_with} of {self.there} offsets of the stream"
-            return f"both have dealt with {count} only (--timeout waits longer)"
+            return f"both have processed only {count} (--timeout waits longer)"
         if self.there and not self.compared:
-            return "no record of the stream came out of either text"
+            return "neither text gave a result for a record of the stream"
         return None
 
 
@@ -128,12 +128,14 @@ def _line(shown: Any) -> str:
 def comparison_text(found: Comparison) -> str:
     """The comparison in a few lines."""
     counts = f"{found.compared} records compared: {found.same} the same, {found.changed} changed"
-    only = f"{found.only_before} come out no more, {found.only_after} come out only now"
+    only = (
+        f"{found.only_before} only from the current text, {found.only_after} only from the new one"
+    )
     lines = [f"{counts}, {only}"]
     if found.added:
         lines.append(f"new columns: {', '.join(sorted(found.added))}")
     if found.removed:
-        lines.append(f"columns that are gone: {', '.join(sorted(found.removed))}")
+        lines.append(f"removed columns: {', '.join(sorted(found.removed))}")
     if found.columns:
         told = [f"{name} in {count}" for name, count in found.columns.most_common()]
         lines.append(f"values that differ: {', '.join(told)}")

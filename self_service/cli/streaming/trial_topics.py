@@ -17,8 +17,8 @@ from self_service.cli.schema import subjects
 from self_service.cli.topic.readers import users
 
 _SUBJECTS = ("-value", "-key")
-_ALONE = ": `--no-compare` switches without a trial"
-_OR = "; `--no-compare` switches without a trial"
+_ALONE = ": `--no-compare` switches without a comparison run"
+_OR = "; `--no-compare` switches without a comparison run"
 
 
 def description_of(tried: str) -> str:
@@ -56,8 +56,8 @@ class TrialTopics:
         if other is not None and other.stands and found is None:
             raise RefusedError(
                 "statement_exists",
-                f"{self.name} stands, and a trial of {self.tried} would be called so: drop it "
-                f"with `sdm streaming sql delete {self.name}`{_OR}",
+                f"{self.name} exists, and a comparison run of {self.tried} needs this name: "
+                f"delete it with `sdm streaming sql delete {self.name}`{_OR}",
             )
         self._require_unused(image)
         first = self.admin.topic(self.topic)
@@ -69,14 +69,14 @@ class TrialTopics:
                 delete = f"`sdm streaming sql delete {self.name}` and " if stands else ""
                 raise RefusedError(
                     "target_taken",
-                    f"the topic {topic} exists, and no trial of {self.tried} is known to have made "
-                    f"it: if nobody needs it, {delete}`sdm topic delete {topic}`{_OR}",
+                    f"the topic {topic} exists, and no comparison run of {self.tried} is known to "
+                    f"have created it: if nobody needs it, {delete}`sdm topic delete {topic}`{_OR}",
                 )
         for subject in self._subjects():
             raise RefusedError(
                 "target_taken",
-                f"the registry has a schema of {subject}, and no trial of {self.tried} is known to "
-                f"have registered it, which a trial would change{_ALONE}",
+                f"the registry has a schema of {subject}, and no comparison run of {self.tried} is "
+                f"known to have registered it, which a comparison run would change{_ALONE}",
             )
 
     def remove(self, image: Image, since: int) -> None:
@@ -105,7 +105,7 @@ class TrialTopics:
             for subject in self._subjects():
                 subjects.remove(self.mesh, subject)
         except MeshError as error:
-            note(f"{self.topic} is left: {error}")
+            note(f"{self.topic} was not removed: {error}")
             return
         if first is not None:
             self.admin.delete_topic(self.topic)
@@ -115,15 +115,15 @@ class TrialTopics:
             if product := image.carried.get(topic):
                 raise RefusedError(
                     "topic_in_use",
-                    f"{topic} carries the product {product}, and a trial of {self.tried} would "
-                    f"fill it{_ALONE}",
+                    f"{topic} carries the product {product}, and a comparison run of {self.tried} "
+                    f"would fill it{_ALONE}",
                 )
             used = [one for one in users(image, topic) if one != f"statement {self.name}"]
             if used:
                 raise RefusedError(
                     "topic_in_use",
-                    f"{topic} is read or filled by {', '.join(used)}, and a trial of {self.tried} "
-                    f"would remove it: delete that first{_OR}",
+                    f"{topic} is read or filled by {', '.join(used)}, and a comparison run of "
+                    f"{self.tried} would remove it: delete that first{_OR}",
                 )
 
     def _subjects(self) -> Sequence[str]:

@@ -26,9 +26,9 @@ RUNNING = ("statement", "state", "incarnation", "lag", "dead_letters", "changed_
 def list_statements(
     reading: Reading,
     of: OfDomain = None,
-    every: Annotated[bool, typer.Option("--all", help="Also those that were deleted.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Also list deleted statements.")] = False,
 ) -> None:
-    """List the statements: what they read and fill, and how they are."""
+    """List the statements with their sources, destinations and states."""
     image = Mesh().image(reading)
     items = [fields(one) for one in _of(image, of) if every or one.stands]
     show(Listing(COLUMNS, items, "no statements: `sdm streaming sql add`"), reading.output)
@@ -36,11 +36,11 @@ def list_statements(
 
 @command(sql_app, "ps", "sdm streaming sql ps")
 def processes(shown: Shown, of: OfDomain = None) -> None:
-    """List the statements that are to run, and how far each is behind its stream.
+    """List the statements that should be running, and their lag behind the stream.
 
-    Lag is told in offsets of the stream, from the last record that came out. Where a statement
-    passes records over, that is the most that it can be. A transaction that is open in a topic that
-    it reads is noted: records behind it are read once it ends.
+    Lag is the number of offsets of the stream after the last record with a result. If a statement
+    skips records, its lag is at most that. An open transaction in a topic that it reads is noted:
+    records after it are read once it ends.
     """
     mesh = Mesh()
     image = mesh.image()
@@ -52,12 +52,12 @@ def processes(shown: Shown, of: OfDomain = None) -> None:
     for cluster in sorted({one.cluster for one in running}):
         reads = (topic for one in running if one.cluster == cluster for topic in one.reads)
         stands_still(mesh, image, cluster, reads)
-    show(Listing(RUNNING, items, "no statement is to run"), shown.output)
+    show(Listing(RUNNING, items, "no statement should be running"), shown.output)
 
 
 @command(sql_app, "describe", "sdm streaming sql describe click-users")
 def describe(reading: Reading, name: Name) -> None:
-    """Describe a statement: its text, its topics, its state and positions.
+    """Describe a statement: its text, topics, state and positions.
 
     While a transaction is open in a topic that it reads, its last stable offset is shown (now
     only).
@@ -137,7 +137,7 @@ def _lag(mesh: Mesh, image: Image, found: Statement) -> int | str:
             late = behind(stream, found.stream, come)
         return sum(with_open(late, come, opened).values())
     except MeshError as error:
-        return f"not looked up: {error}"
+        return f"not checked: {error}"
 
 
 def _dead(mesh: Mesh, image: Image, found: Statement) -> int | str:
@@ -148,5 +148,5 @@ def _dead(mesh: Mesh, image: Image, found: Statement) -> int | str:
         login = mesh.administration(image, found.cluster)
         ends = brokers.offsets(login, found.dead_letters)
     except MeshError as error:
-        return f"not looked up: {error}"
+        return f"not checked: {error}"
     return sum(high - low for low, high in ends.values())

@@ -44,7 +44,7 @@ def legal(name: str) -> str:
     return name
 
 
-Name = Annotated[str, typer.Argument(help="The topic.", callback=legal)]
+Name = Annotated[str, typer.Argument(help="Name of the topic.", callback=legal)]
 
 
 @command(
@@ -53,7 +53,9 @@ Name = Annotated[str, typer.Argument(help="The topic.", callback=legal)]
 def list_topics(
     acting: Acting,
     login: Login,
-    every: Annotated[bool, typer.Option("--all", help="Also the platform's own topics.")] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Also list the platform's own topics.")
+    ] = False,
 ) -> None:
     """List the topics that the login may see."""
     from self_service.cli.mesh import brokers
@@ -79,7 +81,10 @@ def create(
     login: Login,
     name: Name,
     partitions: Annotated[
-        int, typer.Option("--partitions", "-p", min=1, max=MOST_PARTITIONS, help="How many.")
+        int,
+        typer.Option(
+            "--partitions", "-p", min=1, max=MOST_PARTITIONS, help="Number of partitions."
+        ),
     ] = 1,
     config: Annotated[
         list[str] | None, typer.Option("--config", metavar="NAME=VALUE", help="Topic setting.")
@@ -87,7 +92,7 @@ def create(
     schema: Schema = None,
     kind: SchemaKind = None,
 ) -> None:
-    """Create a topic, and register the schema of its values."""
+    """Create a topic and register the schema of its values."""
     from self_service.cli.mesh import brokers
     from self_service.cli.schema import subjects
     from self_service.cli.schema.register import register_next
@@ -99,7 +104,7 @@ def create(
     admin = brokers.admin(login.connection(mesh, acting.domain, name))
     if _present(admin, name):
         raise RefusedError("topic_exists", f"{name} exists already: see `sdm topic describe`")
-    interruption.became(f"{name} may be there: see `sdm topic describe {name}`")
+    interruption.became(f"{name} may exist: see `sdm topic describe {name}`")
     brokers.create_topic(admin, name, partitions, settings)
     shown: dict[str, Any] = {"topic": name, "partitions": partitions}
     if draft is not None and schema is not None:
@@ -108,7 +113,7 @@ def create(
             shown["schema_id"] = register_next(mesh, subject, schema, draft)
         except MeshError:
             note(
-                f"{name} is there and has no schema yet: correct the file, then "
+                f"{name} was created and has no schema yet: correct the file, then "
                 f"`sdm schema register {name} FILE`"
             )
             raise
@@ -128,7 +133,7 @@ def _present(admin: "ClusterAdmin", name: str) -> bool:
     app, "describe", "sdm topic describe east.users", "sdm topic describe mesh.governance -o json"
 )
 def describe(acting: Acting, login: Login, name: Name) -> None:
-    """Describe a topic: partitions, offsets, settings, schemas, and the products on it."""
+    """Describe a topic: its partitions, offsets, settings, schemas and products."""
     from self_service.cli.mesh import brokers
 
     mesh = Mesh()
@@ -178,11 +183,11 @@ def _copies(image: "Image", connection: "Connection", topic: str) -> list[str]:
     "sdm topic produce east.users --key 1 --tombstone",
 )
 def produce(acting: Acting, login: Login, given: Input, name: Name) -> None:
-    """Write records: one per line, JSON where the topic has a schema, else text.
+    """Write records, one per line: JSON if the topic has a schema, else text.
 
-    With the subject's latest schema, or with --schema, values are encoded as it says: Avro, JSON
-    Schema, or the first message of a Protobuf schema. A schema that is given is registered first,
-    as by `schema register`: one that breaks a reader is refused.
+    Values are encoded with the subject's latest schema, or with --schema: Avro, JSON Schema, or the
+    first message of a Protobuf schema. --schema is registered first, as with `schema register`: a
+    schema that breaks a reader is refused.
     """
     from self_service.cli.mesh import brokers
     from self_service.cli.topic import producing
@@ -212,7 +217,7 @@ def produce(acting: Acting, login: Login, given: Input, name: Name) -> None:
             note("nothing was written")
             raise
     interruption.became(
-        f"of {len(pairs)} records some may be written to {name}: see `sdm topic describe {name}`"
+        f"some of {len(pairs)} records may be written to {name}: see `sdm topic describe {name}`"
     )
     with advising(mesh, name, connection.user, writing=True):
         written = producing.write(connection, name, pairs)
@@ -230,14 +235,14 @@ def produce(acting: Acting, login: Login, given: Input, name: Name) -> None:
     "sdm topic consume east.users --client analytics.properties --from -5 --headers",
 )
 def consume(acting: Acting, login: Login, wanted: Range, name: Name) -> None:
-    """Read records up to the end, or on and on, decoded by the schemas that they name.
+    """Read records up to the end, or continuously, decoded with the schemas that they name.
 
-    Without --follow the ends count that the topic had when reading began, so that a topic that is
-    being written has one. Avro, JSON Schema and Protobuf are decoded. A record that does not fit
-    its schema is told, and what can be read of it is shown.
+    Without --follow, reading stops at the end offsets that the topic had when it began. Avro, JSON
+    Schema and Protobuf are decoded. A record that does not fit its schema is reported, and what can
+    be read of it is shown.
 
-    Each record is one line: partition@offset, time, key, value. With -o json one JSON object
-    per line. With --follow, --max and --timeout it ends with 5 where fewer records came.
+    Each record is one line: partition@offset, time, key, value. With -o json it is one JSON object
+    per line. With --follow, --max and --timeout the exit code is 5 if fewer records came.
     """
     from self_service.cli.link.lag import note_open, still_fills
     from self_service.cli.topic import consuming, record_view
@@ -274,9 +279,9 @@ def delete(
     acting: Acting,
     login: Login,
     name: Name,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
 ) -> None:
-    """Delete a topic with all its records; one with a product, or that is in use, is refused."""
+    """Delete a topic and its records; refused if it carries a product or is in use."""
     from self_service.cli.mesh import brokers
 
     mesh = Mesh()
@@ -295,8 +300,8 @@ def delete(
     if used := users(image, name):
         raise RefusedError(
             "topic_in_use",
-            f"{name} is read or filled by {', '.join(used)}, which could not go on, nor over a "
-            "new topic of that name: delete that first",
+            f"{name} is read or filled by {', '.join(used)}, which could not continue, not even "
+            "with a new topic of that name: delete that first",
         )
     if not yes and not (sys.stdin.isatty() and typer.confirm(f"Delete {name}?", err=True)):
         raise RefusedError("not_confirmed", f"{name} was not deleted: add --yes")
@@ -317,14 +322,14 @@ def _require_own(mesh: Mesh, name: str) -> None:
     if (connector := connector_into(image, name)) is not None:
         raise RefusedError(
             "topic_in_use",
-            f"{name} is filled by the connector {connector}, and its readers would take a record "
-            "of yours for a change of a row: change the row, or delete the connector first",
+            f"{name} is filled by the connector {connector}, and its readers would take your "
+            "record for a change of a row: change the row, or delete the connector first",
         )
     if (statement := statement_into(image, name)) is not None:
         raise RefusedError(
             "topic_in_use",
-            f"{name} is filled by the statement {statement}, which could not go on behind a record "
-            "of yours: write to what it reads, or delete it first",
+            f"{name} is filled by the statement {statement}, which could not resume after your "
+            "record: write to a topic that it reads, or delete the statement first",
         )
 
 

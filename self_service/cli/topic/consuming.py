@@ -111,7 +111,7 @@ def _partitions(
     if _is_unknown(topic):
         known = asked(wanted.topic, consumer.list_topics(timeout=_METADATA_TIMEOUT_S).topics)
         raise NotFoundError(
-            f"{doing}: there is no such topic: {known}see `sdm topic list`, and "
+            f"{doing}: the topic does not exist: {known}see `sdm topic list`, and "
             "`sdm link list` if it was a copy"
         )
     if topic.error is not None:
@@ -119,7 +119,7 @@ def _partitions(
     if wanted.partition is None:
         return sorted(topic.partitions)
     if wanted.partition not in topic.partitions:
-        raise NotFoundError(f"{doing}: there is no partition {wanted.partition}")
+        raise NotFoundError(f"{doing}: partition {wanted.partition} does not exist")
     return [wanted.partition]
 
 

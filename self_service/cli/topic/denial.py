@@ -38,13 +38,15 @@ def advice(image: Image, topic: str, principal: str, *, writing: bool = False) -
     own = domain_of(principal)
     if topic.startswith(f"{own}."):
         home = image.identity.domains[own].cluster if own in image.identity.domains else "its home"
-        return f"{own}'s own topics are on cluster {home}, and written with its login, `-d {own}`"
+        return (
+            f"{own}'s own topics are on cluster {home}, and are written with its login, `-d {own}`"
+        )
     product = _on(image, topic)
     if product is None:
-        return f"no product is on {topic}: look for one with `sdm catalog search TEXT`"
+        return f"{topic} carries no product: find one with `sdm catalog search TEXT`"
     if writing:
         return (
-            f"only {product.domain} writes {topic}: {own}'s own topics begin with '{own}.'; "
+            f"only {product.domain} may write {topic}: {own}'s own topics begin with '{own}.'; "
             f"`sdm product describe {product.id}` names the owner"
         )
     if principal not in image.identity.applications:
@@ -56,7 +58,9 @@ def advice(image: Image, topic: str, principal: str, *, writing: bool = False) -
     asked = image.access.open_for(product.id, principal)
     if asked is not None and asked.state in OPEN:
         return f"see why with `sdm access explain {product.id} {principal}`"
-    return f"ask with `sdm access request {product.id} {principal} --reason WHY -d {own}`"
+    return (
+        f"request access with `sdm access request {product.id} {principal} --reason WHY -d {own}`"
+    )
 
 
 def _on(image: Image, topic: str) -> Product | None:

@@ -165,8 +165,8 @@ def write(
     if failed:
         if failed[0].name() == "INVALID_RECORD":
             raise InvalidValueError(
-                f"{doing}: Kafka refused a record (INVALID_RECORD); where the topic is compacted, "
-                "each one needs a key: --key, --key-field or --separator"
+                f"{doing}: Kafka refused a record (INVALID_RECORD); if the topic is compacted, "
+                "each record needs a key: --key, --key-field or --separator"
             )
         raise translated(failed[0], doing)
     if left:

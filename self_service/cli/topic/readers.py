@@ -55,7 +55,7 @@ def left_dry(image: Image, topics: Iterable[str]) -> Iterator[str]:
     for topic in topics:
         names = dict.fromkeys(one["name"] for one in readers(image, topic))
         if names:
-            yield f"{topic} gets no more records; it is read by {', '.join(names)}"
+            yield f"{topic} receives no more records; it is read by {', '.join(names)}"
 
 
 def _fillers(image: Image, topic: str) -> Iterator[Statement | Connector]:

@@ -14,12 +14,14 @@ from self_service.cli.framework.exits import UsageError
 
 Schema = Annotated[
     Path | None,
-    typer.Option("--schema", help="Schema file (.avsc, .json, .proto), becomes <topic>-value."),
+    typer.Option(
+        "--schema", help="Schema file (.avsc, .json, .proto) to register as <topic>-value."
+    ),
 ]
 SchemaKind = Annotated[
     Kind | None,
     typer.Option(
-        "--type", case_sensitive=False, help="Language of a schema file; default: by its name."
+        "--type", case_sensitive=False, help="Language of a schema file; default: by its extension."
     ),
 ]
 
@@ -29,25 +31,25 @@ class Input:
     """Where records come from, and what their keys are."""
 
     value: Annotated[
-        list[str] | None, typer.Option("--value", help="A record's line; several times.")
+        list[str] | None, typer.Option("--value", help="Line of a record; repeatable.")
     ] = None
     file: Annotated[
-        Path | None, typer.Option("--file", help="Lines of a file, in UTF-8; default: stdin.")
+        Path | None, typer.Option("--file", help="File of lines, in UTF-8; default: stdin.")
     ] = None
     schema: Schema = None
     kind: SchemaKind = None
     key: Annotated[str | None, typer.Option("--key", help="Key of every record.")] = None
     separator: Annotated[
-        str | None, typer.Option("--separator", help="What stands between key and value.")
+        str | None, typer.Option("--separator", help="Separator between key and value.")
     ] = None
     key_field: Annotated[
         str | None, typer.Option("--key-field", help="Field of the JSON value that is the key.")
     ] = None
-    raw: Annotated[bool, typer.Option("--raw", help="Write text, whatever schema there is.")] = (
+    raw: Annotated[bool, typer.Option("--raw", help="Write text, even if there is a schema.")] = (
         False
     )
     tombstone: Annotated[
-        bool, typer.Option("--tombstone", help="Write one null value under --key.")
+        bool, typer.Option("--tombstone", help="Write one null value with --key.")
     ] = False
 
     def lines(self) -> Iterable[str]:
@@ -100,16 +102,19 @@ class Range:
         ),
     ] = "beginning"
     partition: Annotated[
-        int | None, typer.Option("--partition", min=0, max=2**31 - 1, help="Only this partition.")
+        int | None,
+        typer.Option("--partition", min=0, max=2**31 - 1, help="Read only this partition."),
     ] = None
     most: Annotated[
-        int | None, typer.Option("--max", min=1, help="Stop after so many records.")
+        int | None, typer.Option("--max", min=1, help="Stop after this number of records.")
     ] = None
     timeout: Annotated[
         float | None,
-        typer.Option("--timeout", metavar="SECONDS", min=0.1, help="Stop after this time."),
+        typer.Option(
+            "--timeout", metavar="SECONDS", min=0.1, help="Stop after this time in seconds."
+        ),
     ] = None
     follow: Annotated[
-        bool, typer.Option("--follow", help="Go on at the end, and wait for the topic.")
+        bool, typer.Option("--follow", help="Continue at the end, and wait for the topic.")
     ] = False
-    headers: Annotated[bool, typer.Option("--headers", help="With the headers.")] = False
+    headers: Annotated[bool, typer.Option("--headers", help="Also show headers.")] = False

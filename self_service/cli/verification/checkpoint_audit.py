@@ -61,7 +61,7 @@ def _judge_place(found: Evidence, origin: str, notes: Sequence[Found]) -> Chain:
     chain = Chain(origin)
     for one in notes:
         if one.checkpoint is None:
-            text = f"{one.place} is no checkpoint: {one.fault}"
+            text = f"{one.place} is not a checkpoint: {one.fault}"
             found.findings.append(Finding(0, "checkpoint_edited", text))
     places = {one.checkpoint.note.digest: one.place for one in notes if one.checkpoint}
     for each in as_signed(checkpoints(notes)):
@@ -95,8 +95,8 @@ def _edited(topic: Sequence[SignedCheckpoint], file: Sequence[SignedCheckpoint])
         Finding(
             one.body.offset,
             "checkpoint_edited",
-            f"the file's signature of the checkpoint over {one.body.size} records is not that on "
-            "mesh.checkpoints",
+            f"the file's signature of the checkpoint over {one.body.size} records differs from the "
+            "one on mesh.checkpoints",
         )
         for one in file
         if told.get(one.note.digest, str(one.note)) != str(one.note)

@@ -59,4 +59,4 @@ def _kind(published_row: Row | None, folded_row: Row | None) -> str:
         return "missing on the topic"
     if folded_row is None:
         return "not in the log"
-    return f"as of offset {published_row.as_of_offset}, the log says {folded_row.as_of_offset}"
+    return f"as of offset {published_row.as_of_offset}, the log has {folded_row.as_of_offset}"

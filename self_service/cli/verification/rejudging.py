@@ -153,7 +153,7 @@ def _doubted_range(
     if swallowed:
         code, text = "usable_set_aside", f"sets the usable record at {min(swallowed)} aside"
     elif run is None or told != (run.last, run.exceptions, dict(run.counts)):
-        code, text = "range_differs", "does not count the unusable records that stand there"
+        code, text = "range_differs", "does not match the unusable records in it"
     else:
         return None
     text = f"the range from {event.offset} to {event.last} {text}"
@@ -170,7 +170,7 @@ def _verdict(state: Image, event: Decision) -> Verdict | None:
         return None
     fault = intents.unusable.fault_at(event.offset)
     if fault is None:
-        return Quarantined(SEVERAL_CODES, "it stands in a range of unusable records")
+        return Quarantined(SEVERAL_CODES, "it is in a range of unusable records")
     return Quarantined(fault.code, fault.reason)
 
 

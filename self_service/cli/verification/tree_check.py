@@ -87,7 +87,7 @@ class TreeCheck:
             ahead = beyond[0]
             text = (
                 f"the log ends before offset {end}, and a checkpoint over {ahead.size} records "
-                f"covers it up to {ahead.offset}: its end was cut off"
+                f"covers it up to {ahead.offset}: its end was truncated"
             )
             self._findings.append(Finding(end or 0, "tail_cut", text, ahead.offset))
         for one in self.chain or ():
@@ -142,8 +142,8 @@ class TreeCheck:
             return ""
         starts = ", ".join(map(str, self._started[:3]))
         return (
-            f"; or the log's end was cut off (tail_cut) before offset {starts}, where a governor "
-            "started on what was left"
+            f"; or the log's end was truncated (tail_cut) before offset {starts}, where a governor "
+            "started on the rest"
         )
 
     def _may_sign(self, checkpoint: Checkpoint, identity: Identity) -> bool:
@@ -169,7 +169,7 @@ class TreeCheck:
             return []
         wrong = min(set(found) ^ set(told))
         text = (
-            f"the checkpoint over {body.size} records says of the signature at offset {wrong} "
+            f"the checkpoint over {body.size} records reports of the signature at offset {wrong} "
             f"that it {'verifies' if wrong in found else 'does not verify'}"
         )
         return [Finding(wrong, "checkpoint_false", text)]

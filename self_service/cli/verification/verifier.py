@@ -164,8 +164,8 @@ def _doubt_position(report: Report, entry: Entry) -> None:
     expected, report.last = report.last + 1, entry.offset
     if entry.offset != expected:
         text = (
-            f"offsets {expected} to {entry.offset - 1} hold no record: the end of a "
-            "transaction that somebody wrote, or records that were deleted"
+            f"offsets {expected} to {entry.offset - 1} hold no record: the marker of a "
+            "client's transaction, or records that were deleted"
         )
         report.gaps.append(Finding(entry.offset, "gap", text))
 
@@ -173,7 +173,7 @@ def _doubt_position(report: Report, entry: Entry) -> None:
 def _doubt_length(report: Report, kept: Kept | None) -> None:
     """What was read once must be there."""
     if kept is not None and (end := kept.image.offset) > report.last:
-        text = f"records up to {end} were read here once, the log ends at {report.last}"
+        text = f"this home has read records up to {end}, the log ends at {report.last}"
         report.findings.append(Finding(report.last + 1, "log_changed", text, end))
 
 
@@ -182,12 +182,12 @@ def _doubt_kept(report: Report, image: Image, kept: Kept | None) -> None:
     if kept is None or kept.image.offset != image.offset:
         return
     if (kept.size, kept.root) != (report.tree.size, report.tree.root):
-        text = f"up to {image.offset} this home has read other records once"
+        text = f"this home has read other records up to {image.offset}"
         report.findings.append(Finding(image.offset, "log_changed", text))
     elif image != kept.image:
         text = (
-            "the newest snapshot of this home holds another state than the log gives: move its "
-            "`snapshots` folder away, and see who can write there"
+            "the newest snapshot of this home differs from the state of the log: move its "
+            "`snapshots` folder away, and check who can write there"
         )
         report.findings.append(Finding(image.offset, "snapshot_differs", text))
 
@@ -195,7 +195,7 @@ def _doubt_kept(report: Report, image: Image, kept: Kept | None) -> None:
 def _doubt_governor(report: Report, image: Image, governor_key: str) -> None:
     """The caller waits for decisions of a governor whose word counts at the log's end."""
     if not image.identity.has_role(governor_key, Role.GOVERNOR):
-        text = f"the profile names a governor's key that does not count here ({governor_key})"
+        text = f"the profile names a governor's key that is not valid here ({governor_key})"
         report.findings.append(Finding(report.last, "foreign_governor", text))
 
 
@@ -262,7 +262,7 @@ def _doubt_schema(report: Report, entry: Entry) -> None:
     if isinstance(event, SchemaIntroduced) and avro.fingerprint(event.schema_text) != (
         event.fingerprint
     ):
-        text = f"the text of {event.name} is another one"
+        text = f"the text of {event.name} differs"
         report.findings.append(Finding(entry.offset, "bad_fingerprint", text))
 
 

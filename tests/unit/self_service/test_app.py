@@ -167,7 +167,7 @@ def test_without_a_mesh_every_command_says_so_and_names_the_next_step(
         (["access", "credentials", "west.app"], "--out FILE or --show"),
         (["access", "credentials", "west.app", "--show", "--form", "ini"], "java or librdkafka"),
         (["access", "list", "--state", "open"], "not a state"),
-        (["catalog", "list", "--quality", "good"], "no quality"),
+        (["catalog", "list", "--quality", "good"], "not a quality"),
         (["key", "register"], "--file or --public-key"),
         (["product", "publish", "east.users"], "--description, --owner, --quality, --sla"),
         (["product", "update", "east.users"], "nothing to change"),
@@ -271,7 +271,7 @@ def test_a_person_is_asked_before_data_is_removed(
     (tmp_path / "data").mkdir()
     monkeypatch.setattr(typer, "confirm", lambda *_, **__: False)
     monkeypatch.setattr(sys, "stdin", Terminal())
-    with pytest.raises(RefusedError, match="left as it is"):
+    with pytest.raises(RefusedError, match="was not changed"):
         platform._confirm_loss(tmp_path)
     monkeypatch.setattr(typer, "confirm", lambda *_, **__: True)
     platform._confirm_loss(tmp_path)

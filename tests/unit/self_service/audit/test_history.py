@@ -565,4 +565,4 @@ def test_how_many_append_times_were_wrong_is_told_beside_the_answer(
     note_appended([{"appended": None}, {"appended": stamp(0)}])
     told = capsys.readouterr()
     assert told.out == ""
-    assert "off by more than a minute where 1 of these records were appended" in told.err
+    assert "off by more than a minute when 1 of these records were appended" in told.err

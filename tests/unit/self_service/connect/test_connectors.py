@@ -132,8 +132,8 @@ def test_settings_may_be_merged_in(tmp_path: Path) -> None:
         ('{"x": {"y": 1}}', "x is not a string"),
         ("x: !!int 5", "x is not a string"),
         ("~: 1", "a setting whose name is not a string"),
-        ("x: 1\ny: 2\nx: 3", "has a name twice .line 3, column 1"),
-        ('{"config": {"x": 1, "x": 1}}', "has a name twice"),
+        ("x: 1\ny: 2\nx: 3", "has a duplicate name .line 3, column 1"),
+        ('{"config": {"x": 1, "x": 1}}', "has a duplicate name"),
         ("? [a]\n: b", "is not YAML"),
     ],
 )

@@ -89,7 +89,7 @@ def test_the_unexpected_is_told_in_two_lines_with_the_next_step(
     tell(ValueError("broken\nacross lines"))
     assert capsys.readouterr().err == (
         "unexpected ValueError: broken across lines\n"
-        "run the same with SDM_DEBUG=1 to see where, and report it\n"
+        "run the command with SDM_DEBUG=1 to see the traceback, and report it\n"
     )
 
 
@@ -117,7 +117,7 @@ def test_the_page_explains_every_exit_code_by_number_and_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("who", "step"), [("mesh.operator", "sdm kafka topics"), ("west", "in quarantine?")]
+    ("who", "step"), [("mesh.operator", "sdm kafka topics"), ("west", "in quarantine;")]
 )
 def test_a_denial_of_the_meshs_own_topics_names_the_step_of_who_was_denied(
     who: str, step: str

@@ -31,7 +31,7 @@ def test_a_file_that_is_too_large_is_refused_with_its_size(
     large.write_bytes(b"#" * (MOST_BYTES + 1))
     with pytest.raises(InvalidValueError) as refused:
         reads(large)
-    has = f"has {MOST_BYTES + 1} bytes: at most {MOST_BYTES} are read"
+    has = f"has {MOST_BYTES + 1} bytes: the limit is {MOST_BYTES}"
     assert str(refused.value) == f"{large} {has}"
 
 

@@ -98,7 +98,9 @@ def lost(where: str, kind: str) -> Any:
 @pytest.mark.parametrize("kind", ["SystemError", "ValueError"])
 def test_ctrl_c_that_an_extension_module_loses_is_one_line(kind: str) -> None:
     done = lost("nowhere", kind)
-    line = "interrupted: AccessRequested may be on the log or not: see `sdm audit log --limit 5`\n"
+    line = (
+        "interrupted: AccessRequested may or may not be on the log: see `sdm audit log --limit 5`\n"
+    )
     assert (done.returncode, done.stdout, done.stderr) == (ExitCode.INTERRUPTED, "", line)
 
 
@@ -149,12 +151,12 @@ def test_what_the_mesh_answers_behind_a_ctrl_c_is_told(
         ),
         (
             ("topic", "create", "east.x", "--partitions", "1", "-d", "east"),
-            "interrupted: `sdm topic create` may be done in part: look before you run it again",
+            "interrupted: `sdm topic create` may be partly done: check before you run it again",
         ),
         (("topic", "produce", "east.x", "-d", "east"), "interrupted: nothing was written"),
         (
             ("topic", "produce", "east.x", "--schema", "x.avsc", "-d", "east"),
-            "interrupted: `sdm topic produce` may be done in part: look before you run it again",
+            "interrupted: `sdm topic produce` may be partly done: check before you run it again",
         ),
     ],
 )
@@ -205,9 +207,9 @@ class Emitter:
 @pytest.mark.parametrize(
     ("acknowledges", "accepted", "expected"),
     [
-        (False, False, "ApplicationRegistered may be on the log or not: see `sdm audit log"),
+        (False, False, "ApplicationRegistered may or may not be on the log: see `sdm audit log"),
         (True, False, "ApplicationRegistered is on the log at offset 7, its decision is not known"),
-        (True, True, "ApplicationRegistered at offset 7 was accepted, its effects were not waited"),
+        (True, True, "ApplicationRegistered at offset 7 was accepted, the command did not wait"),
     ],
 )
 def test_the_line_says_how_far_an_intent_has_come(
@@ -299,7 +301,7 @@ def test_what_was_accepted_is_said_where_the_answer_is_not_read(form: str) -> No
     code, told = unread("submits", "version", form=form)
     assert code == ExitCode.CLOSED_PIPE
     [line] = told.splitlines()
-    assert line.startswith("the answer was not read to its end: DomainFrozen at offset 7 was acc")
+    assert line.startswith("the output was not read to its end: DomainFrozen at offset 7 was acc")
     assert line.endswith("see `sdm trace 7`")
 
 

@@ -53,10 +53,10 @@ def test_json_and_yaml_hold_the_same_and_more_than_the_table(
 def test_nothing_found_is_an_empty_document_and_a_word_on_stderr(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    show(Listing(("product",), [], "no product fits"), Format.TABLE)
+    show(Listing(("product",), [], "no products match"), Format.TABLE)
     table = capsys.readouterr()
     show(Listing(("product",), []), Format.JSON)
-    assert (table.out, table.err) == ("", "no product fits\n")
+    assert (table.out, table.err) == ("", "no products match\n")
     assert json.loads(capsys.readouterr().out) == []
 
 

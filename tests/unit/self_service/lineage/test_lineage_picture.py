@@ -82,7 +82,7 @@ def test_columns_that_get_another_name_are_told_by_their_own_line() -> None:
     told = [one.split("─ ")[-1] for one in lines if " from " in one]
     table = tree.steps[0][0].reads[0][1]
     assert told == [
-        f"id from {table}, each as it is",
+        f"id from {table}, unchanged",
         f"note from {table}.ssn",
         f"ssn from {table}.note",
     ]

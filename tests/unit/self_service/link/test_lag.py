@@ -78,7 +78,7 @@ def test_only_a_transaction_that_stays_open_is_told(
     mesh: Any = SimpleNamespace(administration=lambda *_: None)
     image: Any = None
     found = lag.stands_still(mesh, image, "east", ["users", "orders", "clicks", "gone", "users"])
-    assert found == {"users": {0: 5}, "gone": "not looked up: there is no topic gone"}
+    assert found == {"users": {0: 5}, "gone": "not checked: there is no topic gone"}
     told = capsys.readouterr().err
     assert "users: a transaction is open in partition 0 since offset 5: records from" in told
     assert "`sdm kafka transactions --cluster east list`" in told

@@ -40,7 +40,7 @@ def test_a_freeze_of_every_domain_is_shown_with_what_ends_it() -> None:
     log.operator(intents.DomainFrozen, domain="mesh", until=at(until), reason="it leaks")
     log.govern()
     (frozen,) = emergencies(log.image, until - 1)
-    assert frozen["next"] == "`sdm thaw --all --reason WHY --domain mesh` ends it"
+    assert frozen["next"] == "end it with `sdm thaw --all --reason WHY --domain mesh`"
 
 
 def test_a_freeze_and_a_quarantine_are_shown_with_what_ends_them() -> None:
@@ -96,10 +96,10 @@ def test_each_failure_has_its_code_and_next_step() -> None:
     ]
     link, statement, connector = (one["next"] for one in found)
     assert link == (
-        f"`sdm link describe {story.LINK}`, then as docs/reference/codes.md says of source_gap"
+        f"see `sdm link describe {story.LINK}`, and source_gap in docs/reference/codes.md"
     )
     assert "`sdm streaming sql describe east.copied`" in statement
-    assert statement.startswith("is tried again")
+    assert statement.startswith("is retried")
     assert "`sdm connect connector describe east.shop`" in connector
 
 

@@ -45,7 +45,7 @@ def test_a_domain_without_a_key_here_cannot_be_chosen(tmp_path: Path) -> None:
     home = with_keys(tmp_path, "east")
     told = sdm("switch-domain", "west", home=home)
     assert told.exit_code == ExitCode.NOT_FOUND
-    assert "keys lie here for east" in told.stderr
+    assert "this home has keys of east" in told.stderr
     assert current_domain(home) is None
 
 

@@ -53,7 +53,7 @@ def test_the_texts_of_a_file_stay_as_they_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("sla: 1\nsla: 2", "has a name twice (line 2, column 1)"),
+        ("sla: 1\nsla: 2", "has a duplicate name (line 2, column 1)"),
         ("colour: red\nproduct: x", "colour"),
         ("product: [a", "not YAML"),
         ("- a\n- b", "a product has product, topic"),

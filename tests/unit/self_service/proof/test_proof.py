@@ -154,7 +154,7 @@ def test_the_command_needs_nothing_but_file_and_key(
     file.write_text(TEXT.replace(f'"offset": {LAST}', f'"offset": {LAST + 1}'))
     code, output = command(file, "--key", CONTROLLER)
     assert code == 8
-    assert "does not stand under the checkpoint" in output
+    assert "is not covered by the checkpoint" in output
     file.write_text("{}")
     assert command(file, "--key", CONTROLLER)[0] == 8
     file.write_bytes(b"\xff")
@@ -229,5 +229,5 @@ def test_nothing_is_read_by_the_schema_of_a_stranger(monkeypatch: pytest.MonkeyP
 
 
 def test_a_place_that_no_log_has_is_no_proof() -> None:
-    with pytest.raises(FindingError, match="this is no proof"):
+    with pytest.raises(FindingError, match="this is not a proof"):
         read(TEXT.replace(f'"offset": {LAST}', f'"offset": {2**70}'))

@@ -254,13 +254,13 @@ def decision_of(offset: int) -> int:
 
 
 ATTEMPTS: dict[str, tuple[str, Callable[[Proof], Proof]]] = {
-    "the decision on another record": ("no decision on the one", other_decision),
+    "the decision on another record": ("not a decision on the record", other_decision),
     "a domain's own decision": (
         "not signed by a governor",
         lambda one: deciding(one, decision=legible(LOG.stray["accepted"])),
     ),
     "no decision at all in its place": (
-        "no decision on the one",
+        "not a decision on the record",
         lambda one: deciding(one, decision=legible(LOG.fact)),
     ),
     "a domain's own start": (
@@ -278,7 +278,7 @@ ATTEMPTS: dict[str, tuple[str, Callable[[Proof], Proof]]] = {
         ),
     ),
     "a key that a domain named": (
-        "is not the root's",
+        "is not from the root",
         lambda one: knowing(one, keys=[legible(LOG.stray["key"])]),
     ),
     "no decisions in front": (
@@ -295,11 +295,11 @@ ATTEMPTS: dict[str, tuple[str, Callable[[Proof], Proof]]] = {
     ),
     "no keys": ("not signed by a governor", lambda one: knowing(one, keys=[])),
     "another first record": (
-        "not the signed first one",
+        "not the signed first record",
         lambda one: knowing(one, first=placed(1)),
     ),
     "a record that cannot be read": (
-        "does not let be read",
+        "cannot be read with this proof",
         lambda one: replace(one, subject=replace(one.subject, schema=None)),
     ),
 }
@@ -322,7 +322,7 @@ def test_an_edited_decision_is_refused() -> None:
     for name in ("value", "key", "headers"):
         edited = json.loads(json.dumps(document))
         edited["decision"]["record"][name] = accepted["decision"]["record"][name]
-        with pytest.raises(FindingError, match="does not stand under the checkpoint"):
+        with pytest.raises(FindingError, match="is not covered by the checkpoint"):
             check(read(json.dumps(edited)), CONTROLLER)
 
 

@@ -43,9 +43,13 @@ def test_a_files_name_tells_its_language_unless_it_is_said(
 @pytest.mark.parametrize(
     ("name", "text", "why"),
     [
-        ("a.json", "{", r"a\.json is no JSON Schema: it is not JSON"),
+        ("a.json", "{", r"a\.json is not a valid JSON Schema: it is not JSON"),
         ("a.json", '{"type": "record", "fields": []}', "an Avro schema is a file .avsc"),
-        ("a.proto", "message {", r"a\.proto is no Protobuf schema: .*Expected message name"),
+        (
+            "a.proto",
+            "message {",
+            r"a\.proto is not a valid Protobuf schema: .*Expected message name",
+        ),
         (
             "a.proto",
             'syntax = "proto3";\nimport "b/c.proto";\nimport "google/protobuf/any.proto";',
@@ -109,7 +113,7 @@ def test_references_that_are_told_come_to_those_that_are_known(tmp_path: Path) -
     assert read_schema(path, None, registry, before, [vat]).references == (money, vat)
     assert read_schema(path, None, registry, before, [vat, later]).references == (later, vat)
     with pytest.raises(
-        InvalidValueError, match=r"a\.avsc is no Avro schema by itself: .*--reference"
+        InvalidValueError, match=r"a\.avsc is not a complete Avro schema: .*--reference"
     ):
         read_schema(path)
 
@@ -165,7 +169,7 @@ def test_the_registry_judges_other_languages_than_avro(proto: Path) -> None:
     assert number == 1
     assert str(told) == "the value: FIELD_TYPE_CHANGED at n (old readers of new records)"
     [(_, told)] = check(proto, before, "").found
-    assert "does not say why; what changed: m added; n from int64 = 1 to string = 1" in str(told)
+    assert "gives no reason; what changed: m added; n from int64 = 1 to string = 1" in str(told)
 
 
 def test_a_level_is_for_avro_alone(proto: Path) -> None:

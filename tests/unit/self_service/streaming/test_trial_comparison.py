@@ -51,9 +51,9 @@ def test_new_columns_are_told_by_the_schemas_where_no_record_came_out() -> None:
     [
         (0, 0, {}, None),
         (10, 10, {(0, 1): Result({"a": 1})}, None),
-        (10, 10, {}, "no record of the stream came out of either text"),
-        (10, 4, {(0, 1): Result({"a": 1})}, "both have dealt with 4 of 10 offsets"),
-        (10, 0, {}, "both have dealt with 0 of 10 offsets"),
+        (10, 10, {}, "neither text gave a result for a record of the stream"),
+        (10, 4, {(0, 1): Result({"a": 1})}, "both have processed only 4 of 10 offsets"),
+        (10, 0, {}, "both have processed only 0 of 10 offsets"),
     ],
 )
 def test_what_was_not_compared_is_not_said_to_be_the_same(

@@ -116,7 +116,9 @@ def test_a_topic_made_anew_under_the_name_of_a_trials_survives(bench: Bench) -> 
     bench.say(statements.StatementDeleted, TRIAL)
     bench.cluster.delete_topic(FILLED)
     bench.make(FILLED)
-    with pytest.raises(RefusedError, match=r"no trial of east\.copied is known to have made it"):
+    with pytest.raises(
+        RefusedError, match=r"no comparison run of east\.copied is known to have created it"
+    ):
         bench.run()
     assert {FILLED, f"{FILLED}.dead"} <= bench.cluster.topics.keys()
 

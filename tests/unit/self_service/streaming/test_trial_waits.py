@@ -109,8 +109,14 @@ def test_what_one_that_does_not_run_has_not_dealt_with_is_not_waited_for(
     ("told", "why"),
     [
         (Comparison(changed=1, there=10, dealt_with=10), "its results would differ"),
-        (Comparison(there=10, dealt_with=10), "no record of the stream came out of either text"),
-        (Comparison(same=3, there=10, dealt_with=4), "both have dealt with 4 of 10 offsets of the"),
+        (
+            Comparison(there=10, dealt_with=10),
+            "neither text gave a result for a record of the stream",
+        ),
+        (
+            Comparison(same=3, there=10, dealt_with=4),
+            "both have processed only 4 of 10 offsets of the",
+        ),
         (Comparison(same=3, there=10, dealt_with=10), None),
         (Comparison(), None),
     ],
@@ -129,7 +135,7 @@ def test_nothing_is_switched_without_a_yes_unless_all_was_compared(
     if why is None:
         compare(yes=False)
         return
-    with pytest.raises(RefusedError, match=f"left as it is, since {why}") as refused:
+    with pytest.raises(RefusedError, match=f"was not changed, since {why}") as refused:
         compare(yes=False)
     assert refused.value.code == "not_confirmed"
 

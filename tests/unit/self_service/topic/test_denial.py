@@ -41,14 +41,14 @@ def test_a_domain_is_told_that_applications_read(log: MemoryLog) -> None:
 
 def test_a_writer_is_told_who_writes(log: MemoryLog) -> None:
     told = advice(log.image, "east.users", "west.app", writing=True)
-    assert "only east writes east.users" in told
+    assert "only east may write east.users" in told
     assert "sdm product describe east.users" in told
 
 
 def test_a_topic_without_a_product_and_an_own_one_have_other_next_steps(log: MemoryLog) -> None:
     assert "sdm catalog search" in advice(log.image, "east.other", "west.app")
     own = advice(log.image, "west.own", "west.app", writing=True)
-    assert "on cluster west, and written with its login, `-d west`" in own
+    assert "on cluster west, and are written with its login, `-d west`" in own
 
 
 class _Mesh:

@@ -29,5 +29,5 @@ def test_missing_foreign_and_old_rows_are_told_apart(log: MemoryLog) -> None:
     assert found["mesh.catalog", "east.ghost"] == "not in the log"
     link = ("mesh.links", story.LINK)
     assert found[link] == (
-        f"as of offset {before[link].as_of_offset}, the log says {after[link].as_of_offset}"
+        f"as of offset {before[link].as_of_offset}, the log has {after[link].as_of_offset}"
     )

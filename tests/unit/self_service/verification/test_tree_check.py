@@ -262,4 +262,4 @@ def test_a_governors_start_in_the_place_of_signed_records_may_follow_a_cut() -> 
     finding = first(log.records, signed)
 
     assert finding.code == "record_edited"
-    assert f"cut off (tail_cut) before offset {lost.offset}, where" in finding.text
+    assert f"truncated (tail_cut) before offset {lost.offset}, where" in finding.text
