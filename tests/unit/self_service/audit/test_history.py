@@ -441,7 +441,7 @@ def test_who_claims_to_be_another_domain_is_found_by_its_own_name(log: MemoryLog
     found = [
         one for one in audit_log.items(history, wanted, whole=False) if one["offset"] == offset
     ]
-    assert [(one["domain"], one["sender"]) for one in found] == [
+    assert [(one["domain"], one["signed_by"]) for one in found] == [
         ("east (signed by north)", "north")
     ]
 
