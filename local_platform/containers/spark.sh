@@ -12,7 +12,7 @@ exec /opt/spark/bin/spark-submit \
     --class mesh.ConnectServer \
     --master 'local[512]' \
     --driver-memory 1g \
-    --driver-java-options "$limits" \
+    --driver-java-options "$limits -XX:-DontCompileHugeMethods" \
     --conf spark.connect.grpc.binding.address=127.0.0.1 \
     --conf spark.connect.grpc.binding.port=15002 \
     --conf spark.connect.session.manager.defaultSessionTimeout=-1 \

@@ -55,6 +55,11 @@ def avro_limits() -> list[str]:
     return [f"-Dorg.apache.avro.limits.{one}.maxLength={value}" for one, value in most.items()]
 
 
+COMPILE_LARGE_METHODS = "-XX:-DontCompileHugeMethods"
+"""Has methods of more than 8000 bytes compiled, which are interpreted otherwise.
+
+Spark makes one method of what is done with a record: of some columns it is larger than that.
+"""
 EXIT_ON_OUT_OF_MEMORY = "-XX:+ExitOnOutOfMemoryError"
 """Ends a JVM whose heap is full, with exit code 3: the supervisor starts it again.
 

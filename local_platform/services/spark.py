@@ -6,7 +6,14 @@ from pathlib import Path
 
 from local_platform.errors import NotReadyError
 from local_platform.jars.class_archive import ClassArchive
-from local_platform.jars.java import avro_limits, java, large_jvm, log4j_options, packaged_runtime
+from local_platform.jars.java import (
+    COMPILE_LARGE_METHODS,
+    avro_limits,
+    java,
+    large_jvm,
+    log4j_options,
+    packaged_runtime,
+)
 from local_platform.jars.lock import Jar, JarStore, joined
 from local_platform.jars.scala_jars import compile_lookup, lookup_jar, pyspark_folder
 from local_platform.ports import HOST
@@ -53,6 +60,7 @@ class SparkConnect(Service):
         settings = [f"-D{key}={value}" for key, value in self._settings().items()]
         options = [
             *large_jvm(self.site.settings),
+            COMPILE_LARGE_METHODS,
             *self.class_archive.options(),
             *opened,
             *avro_limits(),

@@ -44,7 +44,7 @@ _OF_RECORD, _OF_HEADER = 128, 16
 """Bytes that Kafka's producer counts at most beside those of key, value and headers."""
 UNREADABLE_ROW = "the table's row cannot be read with the schema of its topic"
 _READ = "__read"
-_ENCODED = "__encoded"
+_ENCODED, _HEADERS = "__encoded", "__headers"
 _ALL = 2_147_483_647
 _SOURCE = "__source"
 """With a number behind it the name of a column of this frame, which no name of a text is."""
@@ -212,7 +212,7 @@ def written(rows: Any, result: Result, origin: Origin) -> Any:
         f.when(dead, f.col("value")).otherwise(f.col(_ENCODED)).alias("value"),
         f.col("partition"),
         f.when(dead, f.concat(headers_before(), why, f.array(source)))
-        .otherwise(f.concat(kept(), f.array(source)))
+        .otherwise(f.col(_HEADERS))
         .alias("headers"),
     )
 
@@ -230,19 +230,23 @@ def _encoded(rows: Any, result: Result, origin: Origin) -> Any:
     # a row of a table that is no more: a record without a value
     encoded = f.when(f.col("out").isNotNull(), encoded)
     rows = rows.withColumn(_ENCODED, _once(encoded))
-    headers = f.aggregate(
-        f.concat(kept(), f.array(source_header(origin))),
-        f.lit(_OF_RECORD).cast(LongType()),
-        lambda sum_, one: (
-            sum_
-            + f.lit(_OF_HEADER)
-            + limits.length(one.getField("key"))
-            + limits.length(one.getField("value"))
-        ),
-    )
-    size = limits.length(_ENCODED) + limits.length("key") + headers
+    # most records have no headers: going through them is not compiled, and takes most of the time
+    there = f.coalesce(f.size("headers"), f.lit(0)) > 0
+    source = f.array(source_header(origin))
+    headers = f.when(there, f.concat(kept(), source)).otherwise(source)
+    rows = rows.withColumn(_HEADERS, _once(headers))
+
+    def bytes_of(one: Any) -> Any:
+        lengths = limits.length(one.getField("key")) + limits.length(one.getField("value"))
+        return f.lit(_OF_HEADER).cast(LongType()) + lengths
+
+    of_headers = f.when(
+        there,
+        f.aggregate(_HEADERS, f.lit(0).cast(LongType()), lambda sum_, one: sum_ + bytes_of(one)),
+    ).otherwise(bytes_of(f.get(_HEADERS, f.lit(0))))
+    size = f.lit(_OF_RECORD) + limits.length(_ENCODED) + limits.length("key") + of_headers
     fault = f.when(size > f.lit(result.most_bytes), f.lit(TOO_LARGE))
-    return rows.withColumn("fault", f.coalesce(f.col("fault"), fault))
+    return rows.withColumn("fault", _once(f.coalesce(f.col("fault"), fault)))
 
 
 def _with_stream(records: Any, stream: Topic, name: str) -> Any:

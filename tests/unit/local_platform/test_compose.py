@@ -15,7 +15,11 @@ import yaml
 from local_platform.containers import jars as image_jars
 from local_platform.containers import passwords
 from local_platform.endpoints import Endpoints
-from local_platform.jars.java import EXIT_ON_OUT_OF_MEMORY, avro_limits
+from local_platform.jars.java import (
+    COMPILE_LARGE_METHODS,
+    EXIT_ON_OUT_OF_MEMORY,
+    avro_limits,
+)
 from local_platform.jars.lock import JarStore, read_lock
 from local_platform.jvm import AUTHORIZER, JVM_BOUNDS, POLICY
 from local_platform.services.connect import IN_UTC, WORKER
@@ -44,6 +48,10 @@ def test_spark_and_connect_bound_what_a_record_of_avro_claims() -> None:
     for name in ("spark.sh", "connect.sh"):
         found = re.findall(r"-Dorg\.apache\.avro\.limits\S+=\d+", (FOLDER / name).read_text())
         assert found == avro_limits(), name
+
+
+def test_spark_compiles_large_methods() -> None:
+    assert COMPILE_LARGE_METHODS in (FOLDER / "spark.sh").read_text()
 
 
 def images() -> dict[str, str]:
