@@ -102,7 +102,11 @@ class SubmitOptions(Acting):
     ] = True
     until: Annotated[
         Until | None,
-        typer.Option("--until", help="Stage to wait for; the default depends on the command."),
+        typer.Option(
+            "--until",
+            help="Stage to wait for: the governor's decision (decided), the rights on the clusters "
+            "(applied), or that it runs or can be read (active); default: by command.",
+        ),
     ] = None
     timeout: Timeout = 60.0
 

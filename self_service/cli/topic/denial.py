@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mesh_events.errors import MeshError, RefusedError
 from mesh_events.intents import domain_of
-from projections.access import OPEN
+from projections.access import ENTITLED, OPEN
 from projections.catalog import Product
 from projections.image import Image
 from projections.links import destination_topic
@@ -50,6 +50,8 @@ def advice(image: Image, topic: str, principal: str, *, writing: bool = False) -
             f"`sdm product describe {product.id}` names the owner"
         )
     if principal not in image.identity.applications:
+        if granted := _granted(image, product.id, own):
+            return f"applications read products, not domains: add --application {granted[0]}"
         reader = _reader(image, own)
         return (
             f"applications read products, not domains: `sdm access request {product.id} {reader} "
@@ -67,6 +69,13 @@ def _on(image: Image, topic: str) -> Product | None:
     """The product whose records are on the topic, at home or as a copy."""
     products = image.catalog.values()
     return next((one for one in products if topic in (one.topic, destination_topic(one))), None)
+
+
+def _granted(image: Image, product: str, domain: str) -> list[str]:
+    """Applications of a domain that a product was granted to."""
+    known = [name for name in sorted(image.identity.applications) if domain_of(name) == domain]
+    asked = {name: image.access.open_for(product, name) for name in known}
+    return [name for name, one in asked.items() if one is not None and one.state in ENTITLED]
 
 
 def _reader(image: Image, domain: str) -> str:

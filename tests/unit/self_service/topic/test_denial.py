@@ -39,6 +39,12 @@ def test_a_domain_is_told_that_applications_read(log: MemoryLog) -> None:
     assert "north.APPLICATION" in advice(log.image, "east.users", "north")
 
 
+def test_a_domain_whose_application_has_the_grant_is_told_which(log: MemoryLog) -> None:
+    story.granted(log)
+    told = advice(log.image, "east.users", "west")
+    assert told == "applications read products, not domains: add --application west.app"
+
+
 def test_a_writer_is_told_who_writes(log: MemoryLog) -> None:
     told = advice(log.image, "east.users", "west.app", writing=True)
     assert "only east may write east.users" in told
