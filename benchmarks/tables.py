@@ -80,8 +80,9 @@ def _cells(row: Row, columns: tuple[str, ...]) -> tuple[str, ...]:
 def _goal(row: Row, figure: Mapping[str, float] | None, beside: Mapping[str, float] | None) -> str:
     if row.goal is None:
         return ""
-    is_missed = figure is not None and row.goal.is_missed(figure, beside)
-    return f"{row.goal.text}{', missed' if is_missed else ''}"
+    if figure is None or (row.goal.is_ratio and beside is None):
+        return row.goal.text
+    return f"{row.goal.text}{', missed' if row.goal.is_missed(figure, beside) else ''}"
 
 
 def _result(name: str) -> dict[str, Any]:
@@ -93,7 +94,8 @@ def _found(figures: Mapping[str, Any], place: Place) -> dict[str, float] | None:
     """The fields of a place: one of a rate or a size, or the median and the most of a latency."""
     label, *names = place
     row = figures.get(label)
-    if row is None:
+    # a result from before a field was measured
+    if row is None or any(name not in row for name in names):
         return None
     if names:
         return {name: row[name] for name in names}
@@ -122,8 +124,16 @@ def _with_unit(value: float, name: str) -> str:
         "mib": lambda found: f"{_thousands(found)} MiB",
         "s": lambda found: f"{found:g} s",
         "/s": lambda found: f"{_thousands(found)}/s",
+        "us": lambda found: f"{found:g} µs",
     }
-    for end, unit in (("mib", "mib"), ("per_s", "/s"), ("/s", "/s"), ("_s", "s"), ("seconds", "s")):
+    for end, unit in (
+        ("mib", "mib"),
+        ("_us", "us"),
+        ("per_s", "/s"),
+        ("/s", "/s"),
+        ("_s", "s"),
+        ("seconds", "s"),
+    ):
         if name.endswith(end):
             return units[unit](value)
     raise ValueError(f"{name} has no unit that is known")

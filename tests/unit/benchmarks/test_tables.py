@@ -33,6 +33,8 @@ def test_each_row_with_a_goal_says_whether_it_is_missed() -> None:
             figure = _found(figures, row.ours)
             beside = _found(figures, row.beside[1]) if row.beside else None
             assert figure is not None
+            if row.goal.is_ratio and beside is None:
+                continue
             is_missed = f"{row.goal.text}, missed" in lines[row.text]
             assert row.goal.text in lines[row.text]
             assert is_missed == row.goal.is_missed(figure, beside)
