@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import fastavro
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from benchmarks.clicks import CLICK, OUT, PARTITIONS, USER, Ground, bounds
 from benchmarks.control import Bench
@@ -258,7 +258,13 @@ def _drain(side: Side, number: int) -> tuple[float, float, float]:
             raise SystemExit(f"{topic} stands at {count} of {wanted}")
         if not count and ground.east.topic(topic) is None:
             continue
-        count = sum(end for _, end in bounds(consumer, topic))
+        try:
+            count = sum(end for _, end in bounds(consumer, topic))
+        except KafkaException:
+            # a topic that was just created has no leader yet
+            if count:
+                raise
+            continue
         if count and not first:
             first, since, used = count, time.perf_counter(), side.cpu_s()
     now = time.perf_counter()
