@@ -75,11 +75,11 @@ class Side(Protocol):
         ...
 
     def pause(self) -> None:
-        """Stand still; returns once it does."""
+        """Pause; returns once it is paused."""
         ...
 
     def resume(self) -> None:
-        """Go on."""
+        """Resume; returns at once."""
         ...
 
     def cpu_s(self) -> float:

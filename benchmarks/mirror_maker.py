@@ -22,6 +22,7 @@ SOURCE, COPY = "east", "west"
 _CONNECT = "org.apache.kafka.connect"
 _BYTES = f"{_CONNECT}.converters.ByteArrayConverter"
 _NAME = "copy"
+_EXACTLY_ONCE = "exactly.once.source.support"
 TUNED: Mapping[str, object] = {
     # its documentation advises two tasks and more
     "tasks.max": 2,
@@ -64,11 +65,11 @@ class MirrorMaker:
         self.settings: Mapping[str, object] = {
             **TUNED,
             "-Xmx": f"{HEAP_MB}m",
-            "exactly.once.source.support": "enabled" if exactly_once else "disabled",
+            _EXACTLY_ONCE: "enabled" if exactly_once else "disabled",
         }
         folder.mkdir()
         config = folder / "worker.properties"
-        config.write_text(properties(self._worker(folder.name, exactly_once=exactly_once)))
+        config.write_text(properties(self._worker(folder.name)))
         config.chmod(0o600)
         path = Site.of(settings).jars.class_path("kafka")
         options = [*large_jvm(settings), *log4j_options(folder)]
@@ -113,12 +114,12 @@ class MirrorMaker:
         self._wait_for("RUNNING")
 
     def pause(self) -> None:
-        """Have the connector stand still."""
+        """Pause the connector; returns once it is paused."""
         self._ask("PUT", f"connectors/{_NAME}/pause")
         self._wait_for("PAUSED")
 
     def resume(self) -> None:
-        """Have it go on; returns at once."""
+        """Resume the connector; returns at once."""
         self._ask("PUT", f"connectors/{_NAME}/resume")
 
     def _wait_for(self, state: str) -> None:
@@ -141,7 +142,7 @@ class MirrorMaker:
     def _ask(self, method: str, path: str, config: Any = None) -> requests.Response:
         return requests.request(method, f"{self._url}/{path}", json=config, timeout=30)
 
-    def _worker(self, name: str, *, exactly_once: bool) -> dict[str, str]:
+    def _worker(self, name: str) -> dict[str, str]:
         login = self._logins[COPY].java()
         topics = {
             f"{kind}.storage.{key}": value
@@ -161,5 +162,5 @@ class MirrorMaker:
             "value.converter": _BYTES,
             "plugin.discovery": "service_load",
             "scheduled.rebalance.max.delay.ms": "0",
-            "exactly.once.source.support": "enabled" if exactly_once else "disabled",
+            _EXACTLY_ONCE: str(self.settings[_EXACTLY_ONCE]),
         }

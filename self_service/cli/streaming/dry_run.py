@@ -154,8 +154,8 @@ def answer(
     found = _answer(image, intent, admin, schemas, stream)
     if found.plan is None:
         return found
-    known = {intent.stream, *intent.tables} if admin is not None else set()
-    topics = {name: admin.topic(name) for name in sorted(known)} if admin is not None else {}
+    names = sorted({intent.stream, *intent.tables})
+    topics = {} if admin is None else {name: admin.topic(name) for name in names}
     passed = passed_over(found.plan, intent.stream, topics.get(intent.stream))
     tables = {*intent.tables, *([intent.stream] if found.plan.stream.of_rows else [])}
     gaps = (expiring(topic) for name, topic in topics.items() if topic and name in tables)
